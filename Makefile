@@ -142,6 +142,10 @@ bench-watch: install ## A year of update files, week by week, for a watched ques
 bench-retrieval: install ## How well a question finds its records among those collected (ARGS="path/to/bioasq.jsonl.gz --among FOLDER")
 	$(BIN)/python -m benchmarks.retrieval $(ARGS)
 
+.PHONY: bench-recall
+bench-recall: install ## How many of a library's trials, and landmark trials, a question reaches (ARGS="LIBRARY --depth exhaustive")
+	$(BIN)/python -m benchmarks.recall $(ARGS)
+
 .PHONY: train
 train: dev ## Learn the reader's heads and thresholds, and print what they are worth (ARGS="path/to/folder --closing")
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check scikit-learn==1.9.1

@@ -16,6 +16,8 @@ from willowbark.tools.appraisal import Direction
 from willowbark.tools.appraisal.appraised import AppraisedRecord
 from willowbark.tools.appraisal.candidates import Candidate, share_places
 from willowbark.tools.mechanism import HypothesisAssessment
+from willowbark.tools.questions import parse_question
+from willowbark.tools.questions.trials import trial_queries
 from willowbark.tools.records.card import ENTRIES, STUDIES
 from willowbark.tools.records.enclosure import embed, enclose_lines, new_marker, unmarked
 from willowbark.tools.records.evidence import Evidence
@@ -278,6 +280,8 @@ class AssessmentRequest(BaseModel, frozen=True, extra="forbid"):
             for each in self.hypotheses.hypotheses[:SHOWN_HYPOTHESES]
         ]
         unread = [f"- {query}" for query in self.progress.unread]  # whole, since they are given again as they stand
+        made = {each.query for each in self.searches}
+        trials = [f"- {query}" for query in trial_queries(parse_question(self.question)) if query not in made]
         refused = [f"- {unmarked(each)}" for each in self.refused]
         later = [f"- {name}: {', '.join(tools)}" for name, tools in self.later.items()]
         thoughts = [f"- {name}: {unmarked(said)}" for name, said in self.reflections.items() if said]
@@ -296,6 +300,7 @@ class AssessmentRequest(BaseModel, frozen=True, extra="forbid"):
                 *([f"- {each.line[:SHOWN_LINE]}" for each in shown] or ["- no drug with evidence on the condition"]),
                 *(["Gaps that you named before:", *(f"- {unmarked(gap)}" for gap in self.gaps)] if self.gaps else []),
                 *(["Queries with further hits unread:", *unread] if unread else []),
+                *(["Queries for trials and reviews, not made yet:", *trials] if trials else []),
                 *(["InputKind for before and not searched:", *refused] if refused else []),
                 *(["Not asked yet, left for later by the kind of question:", *later] if later else []),
                 *(["What the specialists make of this round:", *thoughts] if thoughts else []),

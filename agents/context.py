@@ -2,21 +2,23 @@
 
 import asyncio
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, Literal, Protocol, runtime_checkable
 
 from willowbark.tools.appraisal.appraised import Readings
 from willowbark.tools.appraisal.candidates import Candidate, appraise_candidates, read_ahead, wanted_drugs
+from willowbark.tools.appraisal.deciding import find_deciding
 from willowbark.tools.errors import ReadingStopped
 from willowbark.tools.http.transport import Transport
 from willowbark.tools.questions import Question
+from willowbark.tools.reading.sections import DecidingReason
 from willowbark.tools.records.enclosure import new_marker
 from willowbark.tools.records.evidence import Evidence, merge
 from willowbark.tools.search import SourceReply, rank
 from willowbark.tools.toolbox import ToolGate
-from willowbark.tools.works.fulltext import FULL_TEXT_LIMIT, may_be_open, read_full_texts
+from willowbark.tools.works.fulltext import FULL_TEXT_LIMIT, mark_whole, may_be_open, read_full_texts
 from willowbark.tools.works.identity import link, published_articles, resolve, settle
 from willowbark.tools.works.trust import check_trust
 
@@ -24,7 +26,7 @@ from .approval import Approval
 from .findings import EvidenceDigest, Findings, digest_replies
 from .report.content import ModelCalls, TurnUsage
 
-TEXTS_READ = 6  # full texts of a run whose tables a model reads with the abstracts
+TEXTS_READ = 6  # full texts of a run that a model reads with the abstracts; those that somebody asks for come on top
 TEXTS_PER_CANDIDATE = 2  # full texts of its strongest open records; every candidate's first before any second
 Exhausted = Literal["token_budget_exceeded", "timeout"]
 """The budget that is used up except for the reserve."""
@@ -67,7 +69,8 @@ class RunContext:
         self._so_far: list[Evidence] = []
         """Records found by specialists, in finished and unfinished turns."""
         self._ahead: list[asyncio.Future[Any]] = []
-        self._texts_read = 0
+        self._texts = set[str]()
+        """Keys of the publications whose full texts were asked for before a model read them."""
         self._reading, self._over = asyncio.Lock(), threading.Event()
         self._checked: tuple[tuple[object, ...], Checked] | None = None
 
@@ -77,25 +80,44 @@ class RunContext:
             self._ahead.append(asyncio.ensure_future(self._read(self.asked, records)))
 
     async def with_full_texts(self, question: Question, replies: Sequence[SourceReply]) -> list[SourceReply]:
-        """Add full texts to the open publications that fit a question best, before a model reads them.
+        """Add full texts to the open publications of a turn that decide most, before a model reads them.
 
-        Of a run at most `TEXTS_READ`; a text that does not come is noted on its record.
+        Of those that decide, pivotal trials and trials that disagree, a model is shown the whole results and tables;
+        places that are left go to the publications that fit the question best, with excerpts. Of a run at most
+        `TEXTS_READ`; a text that does not come is noted on its record.
         """
-        found = merge(record for reply in replies for record in reply.records)
-        open_ones = [record for record in rank(question.text, found) if may_be_open(record)]
-        chosen = [record for record in open_ones if wanted_drugs(record, question)][: TEXTS_READ - self._texts_read]
-        if self.transport is None or not chosen:
+        publications = merge(record for reply in replies for record in reply.records)
+        wanted = [record for record in publications if may_be_open(record) and wanted_drugs(record, question)]
+        if self.transport is None or not wanted or len(self._texts) >= TEXTS_READ:
             return list(replies)
-        self._texts_read += len(chosen)
-        read = {record.key: record for record in await read_full_texts(chosen, self.transport)}
+        reasons = await self._find_deciding(question, publications)
+        best = {record.key: record for record in rank(question.text, wanted) if record.key not in self._texts}
+        order = [key for key in dict.fromkeys((*reasons, *best)) if key in best]
+        chosen = [best[key] for key in order[: TEXTS_READ - len(self._texts)]]
+        self._texts.update(record.key for record in chosen)
+        extended = await read_full_texts(chosen, self.transport)
+        by_key = {record.key: mark_whole(record, reasons.get(record.key, "")) for record in extended}
 
         def extend(record: Evidence) -> Evidence:
-            paper = read[record.key].paper if record.key in read else None
-            return (
-                record.noting(full_text=paper.full_text, full_text_unread=paper.full_text_unread) if paper else record
-            )
+            paper = by_key[record.key].paper if record.key in by_key else None
+            if paper is None:
+                return record
+            return record.noting(full_text=paper.full_text, full_text_unread=paper.full_text_unread)
 
-        return [each.model_copy(update={"records": [*map(extend, each.records)]}) for each in replies]
+        return [reply.model_copy(update={"records": [*map(extend, reply.records)]}) for reply in replies]
+
+    async def _find_deciding(
+        self, question: Question, publications: Sequence[Evidence]
+    ) -> Mapping[str, DecidingReason]:
+        """Find what decides by the trained reader, which has read what came so far, and by what a model read before."""
+        if self.reads_in_short:
+            return {}
+        await self._read(question, publications)
+        try:
+            candidates = await self._appraise(question, merge([*self._so_far, *publications]))
+        except ReadingStopped:
+            raise asyncio.CancelledError from None  # a stopped agent has not failed
+        return find_deciding(candidates)
 
     async def _read(self, question: Question, records: Sequence[Evidence]) -> None:
         async with self._reading:  # one reply at a time: more threads would only wait for each other
@@ -157,7 +179,7 @@ class RunContext:
         is_open = {record.key: record for record in pool if may_be_open(record)}
         best = [[r.key for r in each.records if r.key in is_open][:TEXTS_PER_CANDIDATE] for each in candidates]
         in_turns = [found[turn] for turn in range(TEXTS_PER_CANDIDATE) for found in best if turn < len(found)]
-        open_ones = [is_open[key] for key in dict.fromkeys(in_turns)][: FULL_TEXT_LIMIT - self._texts_read]
+        open_ones = [is_open[key] for key in dict.fromkeys(in_turns)][: FULL_TEXT_LIMIT - len(self._texts)]
         checked, read, preprints = await asyncio.gather(
             check_trust(cited, transport),
             read_full_texts(open_ones, transport),

@@ -19,6 +19,8 @@ from willowbark.tools.search import SourceReply, Status, rank
 from willowbark.tools.toolbox import InputKind
 from willowbark.tools.wording import counted, listed, short
 
+from .asking.reader import WholeTexts
+
 MOST_BYTES = 3_650  # of a digest, both as JSON and as text; 4 kB with the guidance above it
 ENOUGH = 12  # studies that should fit: quotes are shortened until they do
 TOLD = ("supports", "contradicts")
@@ -225,6 +227,8 @@ class Findings(BaseModel, extra="forbid"):
     reading_tokens: tuple[int, int] = (0, 0)
     """Prompt and completion tokens of reading, included in the turn's."""
     batch_tokens: tuple[int, int] = (0, 0)
+    whole_texts: WholeTexts = WholeTexts()
+    """Full texts that a model was shown whole; their tokens are included in those of reading."""
     notes: list[str] = []
     """Problems, for the report's limitations."""
     reading_notes: list[str] = []

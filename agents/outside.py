@@ -309,6 +309,7 @@ class Listener:
         found.readings, found.studies, found.reading_notes = said.readings, said.studies, said.notes
         found.reading_tokens = said.usage.prompt_tokens, said.usage.completion_tokens
         found.batch_tokens = said.batched.prompt_tokens, said.batched.completion_tokens
+        found.whole_texts = said.whole
 
 
 async def _declare(name: str, agent: AssistantAgent | None) -> Specialist:

@@ -22,10 +22,11 @@ from willowbark.agents.autogen import (
 from .analyst import Analyst, AnalystConfig, Memory
 from .approval import Approval, ApprovalMessage
 from .asking import analyst_name, reads_requests
+from .asking.reader import WholeTexts
 from .assessment import AssessmentMessage, JudgeAssessment
 from .findings import FindingsMessage
 from .report.assembly import assemble
-from .report.content import BATCHED, OTHER_CALLS, READING, TurnUsage
+from .report.content import BATCHED, BATCHED_TEXTS, OTHER_CALLS, READING, TEXTS, TurnUsage
 from .report.material import Material, mechanisms_of
 from .report.model import ReportMessage
 from .report.writing import Writing
@@ -156,16 +157,26 @@ def turns_of(
     """Return a turn's token usage, with reading listed separately; empty if it used none."""
     if usage is None:
         return []
-    read = batched = 0, 0
+    read, batched, whole = (0, 0), (0, 0), WholeTexts()
     if isinstance(message, FindingsMessage):
         read, batched = message.content.reading_tokens, message.content.batch_tokens
+        whole = message.content.whole_texts
+    alone = _subtract(read, batched)
+    whole_alone = _subtract(whole.tokens, whole.batch_tokens)
     tokens = {
-        agent: (usage.prompt_tokens - read[0], usage.completion_tokens - read[1]),
-        READING: (read[0] - batched[0], read[1] - batched[1]),
-        BATCHED: batched,
+        agent: _subtract((usage.prompt_tokens, usage.completion_tokens), read),
+        READING: _subtract(alone, whole_alone),
+        BATCHED: _subtract(batched, whole.batch_tokens),
+        TEXTS: whole_alone,
+        BATCHED_TEXTS: whole.batch_tokens,
     }
     return [
         TurnUsage(agent=name, iteration=iteration, prompt_tokens=asked, completion_tokens=said)
         for name, (asked, said) in tokens.items()
         if asked or said
     ]
+
+
+def _subtract(tokens: tuple[int, int], part: tuple[int, int]) -> tuple[int, int]:
+    """Take a part out of prompt and completion tokens."""
+    return tokens[0] - part[0], tokens[1] - part[1]

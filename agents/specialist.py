@@ -424,6 +424,7 @@ class SpecialistAgent(AssistantAgent, Component[SpecialistAgentConfig]):
         found.readings, found.studies, found.reading_notes = said.readings, said.studies, said.notes
         found.reading_tokens = said.usage.prompt_tokens, said.usage.completion_tokens
         found.batch_tokens = said.batched.prompt_tokens, said.batched.completion_tokens
+        found.whole_texts = said.whole
 
     async def _take(self, event: Streamed, turn: "_SearchTurn") -> None:
         """Note an event; look up what tools that are not Willowbark's own named."""

@@ -10,6 +10,7 @@ side by side count as one step.
 
 import asyncio
 import json
+import re
 import sys
 from collections import Counter
 from collections.abc import Sequence
@@ -38,6 +39,7 @@ from willowbark.tools.records.study import Study
 QUESTION = "Which existing drugs could prevent migraine attacks?"
 ROUNDS = 2
 CACHED_FROM = 1024  # tokens of a prefix that OpenAI and Anthropic keep at least
+_ROUND = re.compile(r"^Round: (\d+) of", re.MULTILINE)
 TAKES_S = 4.0  # of an answer where steps are counted: a real one outlasts what the code does meanwhile
 
 
@@ -63,7 +65,6 @@ class StandIn(ChatCompletionCache):
         self._earlier: list[str] = []
         self._answered: list[str] = []
         self._reader = LearnedReader()
-        self._round = 0
 
     async def create(self, messages: Sequence[LLMMessage], **options: Any) -> CreateResult:
         """Count the prompt, then answer."""
@@ -111,10 +112,13 @@ class StandIn(ChatCompletionCache):
         return study.model_copy(update={"comparisons": tuple(rows), "statements": tuple(views)})
 
     def _judge(self, messages: Sequence[LLMMessage]) -> dict[str, Any]:
-        self._round += 1
+        told = _ROUND.findall(
+            _said(messages[-1])
+        )  # not counted here: what was answered before a resume is not asked again
+        number = int(told[-1]) if told else 1
         lines = [line for line in _lines(messages) if "drug" in line]
         drugs = list(dict.fromkeys(line["drug"] for line in lines))
-        asked = drugs[4 * self._round - 4 : 4 * self._round]
+        asked = drugs[4 * number - 4 : 4 * number]
         condition = next((each.name for each in find_conditions(_said(messages[-1]))), "migraine")
         searches = [(name, f"({' OR '.join(asked)}) AND {condition}") for name in ("literature", "trials") if asked]
         searches += [("mechanism", drug) for drug in asked]

@@ -372,7 +372,6 @@ FITTING = {
     "elsewhere": ("open", "nothing"),
 }
 """What a report may say of a drug for each word of a truth table: by which kinds of records it cites for it."""
-_TALLY = r"\((\d+) supporting(?:, (\d+) contradicting)?(?:, (\d+) that missed the primary outcome)?\)"
 
 
 def _name_side(supporting: int, contradicting: int, missed: int) -> str:
@@ -395,10 +394,10 @@ def disagreements(name: str, report: ResearchReport) -> tuple[list[str], int]:
             continue
         compared += 1
         says = "nothing"
-        further = report.clinical_findings.content  # drugs behind the last row, by name
-        if tally := re.search(rf"\b{re.escape(drug)} {_TALLY}", further):
-            says = _name_side(*(int(number or 0) for number in tally.groups()))
-        elif re.search(rf"^Inconclusive:.*\b{re.escape(drug)}\b", further, re.MULTILINE):
+        further = report.clinical_findings.content  # drugs that are no candidates, in lines
+        if re.search(
+            rf"^\W*{re.escape(drug)}\b.*\|", further, re.MULTILINE
+        ):  # one without a verdict: others are candidates
             says = "open"
         if (candidate := candidates.get(drug)) is not None:
             cited = candidate.supporting_citations, candidate.contradicting_citations, candidate.missed_citations

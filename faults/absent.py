@@ -14,10 +14,10 @@ from typing import NamedTuple
 
 from willowbark.tools.http.endpoints import Endpoints
 from willowbark.tools.lexicon import canonical_drug
+from willowbark.tools.records.registry import cards
 
 from .answering import Answer, AnsweringClient, Asked, calls
 from .breakage import FaultyServer
-from .networks import SOURCES
 from .plan import DeadBy, FaultPlan
 from .replies import REPLIES
 from .running import FACTOR, QUESTIONS, RunResult, run
@@ -100,7 +100,7 @@ def nobody_home(runs: int, seed: int) -> Row:
             result = asyncio.run(run(QUESTIONS[0], endpoints, factor=1.0, client=AnsweringClient(junk.answer)))
             notes += [f"{junk.name}: {problem}" for problem in _about_model(result, usual, junk.causes)]
     for death, cause in _DEATHS.items():
-        with FaultyServer(faults=FaultPlan(seed=seed, dead=dict.fromkeys(SOURCES, death)).scaled(FACTOR)) as server:
+        with FaultyServer(faults=FaultPlan(seed=seed, dead=dict.fromkeys(cards(), death)).scaled(FACTOR)) as server:
             for _ in range(each):
                 found = asyncio.run(run(QUESTIONS[0], Endpoints.at(server.url)))
                 notes += [f"all dead by {death}: {problem}" for problem in _about_sources(found, cause)]

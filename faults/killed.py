@@ -12,10 +12,11 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from willowbark.teams.ledger import Ledger
 
-from .lives import RUN_ID, Life, Mark, intact, without_clock
+from .lives import MODELS, RUN_ID, Life, Mark, Model, intact, without_clock
 from .server import SourceServer
 from .verdict import Row, exactly
 
@@ -30,6 +31,7 @@ _TRIES = 20  # a life that was over before its kill came is lived anew
 class _Outcome:
     phase: str
     problems: tuple[str, ...]
+    model: Model = "baseline"
 
 
 def killed(runs: int, seed: int, jobs: int) -> Row:
@@ -39,11 +41,12 @@ def killed(runs: int, seed: int, jobs: int) -> Row:
         shares = [range(place, runs, jobs) for place in range(jobs)]
         waiting = [workers.submit(_killed, list(share), seed) for share in shares if share]
         outcomes = [outcome for share in waiting for outcome in share.result()]
-    notes = [f"{outcome.phase}: {problem}" for outcome in outcomes for problem in outcome.problems]
+    notes = [f"{outcome.phase}, {outcome.model}: {problem}" for outcome in outcomes for problem in outcome.problems]
     met = Counter(outcome.phase for outcome in outcomes)
     whole = sum(not outcome.problems for outcome in outcomes)
     figures = [
         exactly("killed", sum(met[phase] for phase in _PHASES), runs),
+        exactly("models that read in them", len({outcome.model for outcome in outcomes}), min(len(MODELS), runs)),
         exactly("resumed to the report of a run that was not killed, asking nothing twice", whole, runs),
     ]
     what = ", ".join(f"{met[phase]} while it came to: {phase}" for phase in _PHASES)
@@ -52,8 +55,19 @@ def killed(runs: int, seed: int, jobs: int) -> Row:
 
 def _killed(numbers: list[int], seed: int) -> list[_Outcome]:
     with SourceServer() as server, tempfile.TemporaryDirectory() as folder:
-        whole = Life(Path(folder) / "whole" / "ledger.db", server.url).lived()
-        return [_one(number, random.Random(f"{seed}/{number}"), server, Path(folder), whole) for number in numbers]
+        whole = {
+            model: Life(Path(folder) / f"whole-{model}" / "ledger.db", server.url, model=model).lived()
+            for model in MODELS
+        }
+        return [
+            _one(number, random.Random(f"{seed}/{number}"), server, Path(folder), whole[_model_of(number)])
+            for number in numbers
+        ]
+
+
+def _model_of(number: int) -> Model:
+    """Who reads in a run: each in turn, with every phase."""
+    return MODELS[(number + number // len(_PHASES)) % len(MODELS)]
 
 
 def _one(number: int, chance: random.Random, server: SourceServer, folder: Path, whole: Life) -> _Outcome:
@@ -61,9 +75,11 @@ def _one(number: int, chance: random.Random, server: SourceServer, folder: Path,
     for attempt in range(_TRIES):
         path = folder / f"{number}-{attempt}" / "ledger.db"
         place = chance.randint(1, max(1, whole.marks.count(phase)))
-        life = Life(path, server.url).lived(killer(phase, place, chance.uniform(0, _WITHIN_S[phase])))
+        life = Life(path, server.url, model=whole.model).lived(
+            killer(phase, place, chance.uniform(0, _WITHIN_S[phase]))
+        )
         if life.told is None:
-            return _Outcome(phase, tuple(_after(path, server, whole)))
+            return _Outcome(phase, tuple(_after(path, server, whole)), whole.model)
     return _Outcome("never", (f"{_TRIES} lives were over before their kill came",))
 
 
@@ -100,14 +116,14 @@ def _after(path: Path, server: SourceServer, whole: Life) -> list[str]:
         run = ledger.run(RUN_ID)
         ledger.verify(RUN_ID)
         if run.status == "complete":  # killed after its last commit
-            return [] if without_clock(ledger.report(RUN_ID) or {}) == whole.told.report else ["another report is kept"]
+            return find_differences(without_clock(ledger.report(RUN_ID) or {}), whole.told.report or {})
     if run.status != "interrupted":
         return [f"the run counts as {run.status}"]
     sent, (answered, newest) = _arrived(server), _kept(path)
-    told = Life(path, server.url, again=True).lived().told
+    told = Life(path, server.url, again=True, model=whole.model).lived().told
     if told is None or told.crash or told.report is None:
         return [f"it could not be resumed: {told}"]
-    problems = [] if told.report == whole.told.report else ["the report is another one"]
+    problems = find_differences(told.report, whole.told.report)
     if told.model_calls != whole.told.model_calls - run.model_calls:
         problems.append(f"{told.model_calls} model calls after {run.model_calls} of {whole.told.model_calls}")
     again = _sent_since(path, newest)
@@ -116,6 +132,12 @@ def _after(path: Path, server: SourceServer, whole: Life) -> list[str]:
     if sum(again.values()) != len(server.requests) - sent:
         problems.append("the ledger does not tell of every request that reached the server")
     return problems
+
+
+def find_differences(report: Mapping[str, Any], whole: Mapping[str, Any]) -> list[str]:
+    """Name the parts of a report that differ from those of an undisturbed run's; none in the same report."""
+    parts = sorted(name for name in {*report, *whole} if report.get(name) != whole.get(name))
+    return [f"the report is another one, in {', '.join(parts)}"] if parts else []
 
 
 def _kept(path: Path) -> tuple[set[str], int]:

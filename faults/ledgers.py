@@ -17,8 +17,8 @@ from pathlib import Path
 
 from willowbark.teams.ledger import Ledger, LedgerError
 
-from .killed import killer
-from .lives import RUN_ID, Ailment, Life, Told, intact
+from .killed import find_differences, killer
+from .lives import MODELS, RUN_ID, Ailment, Life, Told, intact
 from .server import SourceServer
 from .verdict import Row, exactly
 
@@ -56,21 +56,52 @@ def _crippled(numbers: list[int], seed: int) -> list[tuple[str, list[str]]]:
 
 
 def side_by_side(processes: int, seed: int) -> Row:
-    """F12: runs that share a ledger wait for one another, and none fails."""
+    """F12: runs that share a ledger, with a model and without, wait for one another, and none fails."""
     before = time.perf_counter()
     with SourceServer() as server, tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(processes) as workers:
+        alone = {
+            model: Life(Path(folder) / model / "ledger.db", server.url, model=model).lived().told for model in MODELS
+        }
         path = Path(folder) / "ledger.db"
-        lives = [Life(path, server.url, run_id=f"run-{number}") for number in range(processes)]
-        told = [life.told for life in workers.map(Life.lived, lives)]
+        lives = [
+            Life(path, server.url, run_id=f"run-{number}", model=MODELS[number % len(MODELS)])
+            for number in range(processes)
+        ]
+        waiting = list(workers.map(Life.lived, lives))
         torn = not intact(path)
-    reports = [life.report for life in told if life is not None and life.report is not None and not life.errors]
-    notes = [f"{life}"[:_LONGEST_LINE] for life in told if life is None or life.errors or life.crash]
-    notes += ["the ledger is torn"] if torn else []
+        unlisted = _find_unlisted(path, processes)
+    notes = ["the ledger is torn"] if torn else []
+    reports = 0
+    for life in waiting:
+        problems = _compare(life.told, alone[life.model])
+        reports += not problems
+        notes += [f"{life.run_id}, {life.model}: {problem}"[:_LONGEST_LINE] for problem in problems]
     figures = [
-        exactly("reports of runs that nothing befell", len(reports), processes),
-        exactly("different ones", sum(report != reports[0] for report in reports), 0),
+        exactly("reports as of a run that has the ledger alone", reports, processes),
+        exactly("runs that the list of runs does not show as complete", unlisted, 0),
+        exactly("torn ledgers", torn, 0),
     ]
-    return Row("F12", processes, "processes at once in one ledger", seed, time.perf_counter() - before, figures, notes)
+    what = f"processes at once in one ledger, {processes // len(MODELS)} with a scripted model"
+    return Row("F12", processes, what, seed, time.perf_counter() - before, figures, notes)
+
+
+def _compare(told: Told | None, alone: Told | None) -> list[str]:
+    """Return what is otherwise in a run that shared its ledger than in one that had it alone."""
+    if told is None or alone is None or alone.report is None:
+        return ["the process died"]
+    if told.crash or told.report is None:
+        return [f"no report: {told.crash}"]
+    problems = [f"it says: {line}" for line in told.errors]
+    if told.model_calls != alone.model_calls:
+        problems.append(f"{told.model_calls} model calls, not {alone.model_calls}")
+    return problems + find_differences(told.report, alone.report)
+
+
+def _find_unlisted(path: Path, processes: int) -> int:
+    """Count the runs of which a user would not read that they are complete."""
+    with Ledger(path) as ledger:
+        complete = [run for run in ledger.runs() if run.status == "complete"]
+    return processes - len(complete)
 
 
 def _full_disk(chance: random.Random, server: SourceServer, path: Path, whole: Life) -> list[str]:

@@ -8,12 +8,15 @@ import multiprocessing
 import os
 import resource
 import sqlite3
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any, Literal
+
+from autogen_core.models import CreateResult, LLMMessage
+from benchmarks.prompt_tokens import StandIn
 
 from willowbark.agents.baseline import BaselineChatCompletionClient
 from willowbark.agents.report.model import ResearchReport
@@ -31,12 +34,18 @@ RUN_ID = "the-run"
 Mark = Literal["fetch", "model", "checkpoint", "report", "end"]
 """What a life is about to do: commit a reply, ask the model, commit a turn, write the report; or it is over."""
 _SETTINGS = {"research.max_iterations": 2, "research.max_results_per_tool": 5, "research.judge_threshold": 1.0}
+_TAKES_S = 0.02  # of the stand-in's answer: those asked side by side are under way together
 _CAN_IGNORE_PERMISSIONS = 1  # CAP_DAC_OVERRIDE, see capabilities(7): what lets root write into read-only folders
 _CAPABILITIES_VERSION = 0x20080522
 
 _processes = multiprocessing.get_context("forkserver")
 _processes.set_forkserver_preload([__name__])  # a life then begins within milliseconds
 canonical_drug("propranolol")  # reads the dictionary of drugs
+
+
+Model = Literal["baseline", "scripted"]
+"""Who reads: the baseline analyst, or a stand-in for a language model, which is asked in words and in many calls."""
+MODELS: tuple[Model, ...] = ("baseline", "scripted")
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,15 +90,14 @@ class Life:
     again: bool = False
     ailment: Ailment = Ailment()
     run_id: str = RUN_ID
+    model: Model = "baseline"
     told: Told | None = None
     marks: list[str] = field(default_factory=list)
 
     def lived(self, watch: Callable[[str, int], None] = lambda mark, pid: None) -> "Life":
         """Live it to its end, or until `watch(mark, pid)` has killed it."""
         ours, theirs = _processes.Pipe()
-        process = _processes.Process(
-            target=_live, args=(theirs, self.path, self.url, self.run_id, self.again, self.ailment), daemon=True
-        )
+        process = _processes.Process(target=_live, args=(theirs, self), daemon=True)
         process.start()
         theirs.close()
         with closing(ours):
@@ -126,29 +134,32 @@ def _received(ours: Connection) -> Any:
         return None
 
 
-def _live(theirs: Connection, path: Path, url: str, run_id: str, again: bool, ailment: Ailment) -> None:
+def _live(theirs: Connection, life: Life) -> None:
     logging.getLogger().addHandler(logging.NullHandler())
     _mark(theirs)
-    _cripple(ailment)
-    theirs.send(asyncio.run(_told(theirs, path, url, run_id, again, ailment)))
+    _cripple(life.ailment)
+    theirs.send(asyncio.run(_told(theirs, life)))
     theirs.close()
 
 
-async def _told(theirs: Connection, path: Path, url: str, run_id: str, again: bool, ailment: Ailment) -> Told:
-    client, report, errors, crash = _Counting(theirs), None, list[str](), None
+async def _told(theirs: Connection, life: Life) -> Told:
+    client: _Counting | _CountingStandIn = _Counting(theirs)
+    if life.model == "scripted":
+        client = _CountingStandIn(theirs)
+    report, errors, crash = None, list[str](), None
     try:
-        with Ledger(path, busy_timeout_s=ailment.patience_s) as ledger:
-            where, settings = Endpoints.at(url), Settings().overridden(_SETTINGS)
+        with Ledger(life.path, busy_timeout_s=life.ailment.patience_s) as ledger:
+            where, settings = Endpoints.at(life.url), Settings().overridden(_SETTINGS)
             stream = (
-                resume_stream(run_id, ledger, model_client=client, endpoints=where)
-                if again
+                resume_stream(life.run_id, ledger, model_client=client, endpoints=where)
+                if life.again
                 else research_stream(
                     QUESTIONS[0],
                     settings=settings,
                     model_client=client,
                     endpoints=where,
                     ledger=ledger,
-                    run_id=run_id,
+                    run_id=life.run_id,
                 )
             )
             async for event in stream:
@@ -163,7 +174,7 @@ async def _told(theirs: Connection, path: Path, url: str, run_id: str, again: bo
     except Exception as error:  # noqa: BLE001  any other exception is what must not happen
         crash = f"{type(error).__name__}: {error}"
     theirs.send("end")
-    return Told(report, client.calls, tuple(errors), crash)
+    return Told(report, client.made, tuple(errors), crash)
 
 
 class _Counting(BaselineChatCompletionClient):
@@ -171,13 +182,27 @@ class _Counting(BaselineChatCompletionClient):
 
     def __init__(self, theirs: Connection) -> None:
         super().__init__()
-        self.calls = 0
+        self.made = 0
         self._theirs = theirs
 
     async def create(self, *arguments: Any, **options: Any) -> Any:
-        self.calls += 1
+        self.made += 1
         self._theirs.send("model")
         return await super().create(*arguments, **options)
+
+
+class _CountingStandIn(StandIn):
+    """A stand-in for a language model, likewise."""
+
+    def __init__(self, theirs: Connection) -> None:
+        super().__init__(_TAKES_S)
+        self.made = 0
+        self._theirs = theirs
+
+    async def create(self, messages: Sequence[LLMMessage], **options: Any) -> CreateResult:
+        self.made += 1
+        self._theirs.send("model")
+        return await super().create(messages, **options)
 
 
 def _mark(theirs: Connection) -> None:

@@ -118,6 +118,12 @@ def about(text: str, rows: Sequence[Row]) -> list[Row]:
     return [rows[place] for place in sorted(range(len(rows)), key=lambda place: -held[place]) if held[place]]
 
 
+_KINDS_OF_STUDIES = frozenset(
+    ("randomized controlled trial", "meta-analysis", "systematic review", "randomized", "randomised", "placebo")
+)
+"""What a query for trials says beside its subject: a record is not about placebo."""
+
+
 @cache
 def words_of(text: str) -> tuple[str, ...]:
     """The phrases, identifiers and longer words of a request, in lower case.
@@ -126,7 +132,8 @@ def words_of(text: str) -> tuple[str, ...]:
     ('sick headache', 'migraine', '12')
     """
     found = ["".join(each) for each in _WORDS.findall(_OPERATORS.sub(" ", text.replace('"[', '" [')))]
-    return tuple(dict.fromkeys(each.lower() for each in found if len(each) > 3 or any(map(str.isdecimal, each))))
+    told = dict.fromkeys(each.lower() for each in found if len(each) > 3 or any(map(str.isdecimal, each)))
+    return tuple(each for each in told if each not in _KINDS_OF_STUDIES)
 
 
 @cache

@@ -11,7 +11,8 @@ from typing import Self
 from willowbark.agents.asking import add_usage
 from willowbark.agents.asking.reader import BATCH
 from willowbark.agents.autogen import RequestUsage
-from willowbark.agents.report.content import BATCHED, OTHER_CALLS, READING, ModelCalls, TurnUsage
+from willowbark.agents.context import TEXTS_READ
+from willowbark.agents.report.content import BATCHED, BATCHED_TEXTS, OTHER_CALLS, READING, TEXTS, ModelCalls, TurnUsage
 from willowbark.tools.errors import WillowbarkError
 
 from .config import LLMSettings, Price, RoleSettings
@@ -24,6 +25,7 @@ BATCH_TOKENS = 1_500  # of instructions and schema, sent once for each batch of 
 RECORD_TOKENS = 860  # of a publication, and of what is extracted from it
 CHOICE_TOKENS, JUDGE_TOKENS = 8_000, 5_600  # of a round: its searches with their summaries, and its verdict
 REPORT_TOKENS = 9_000
+TEXT_TOKENS = 10_000  # of a full text that is shown whole: two real ones of 25 and 49 thousand characters took 6 and 12
 
 
 PRICES: Mapping[str, Price] = {
@@ -99,7 +101,7 @@ class Prices:
         priced = []
         for turn in sorted(turns, key=lambda turn: (turn.iteration is None, turn.iteration or 0, turn.agent)):
             usage = RequestUsage(turn.prompt_tokens, turn.completion_tokens)
-            cost = self.cost_usd(usage, self.roles.of(turn.agent), in_batch=turn.agent == BATCHED)
+            cost = self.cost_usd(usage, self.roles.of(turn.agent), in_batch=turn.agent in (BATCHED, BATCHED_TEXTS))
             priced.append(turn.model_copy(update={"cost_usd": cost}))
         return priced
 
@@ -178,12 +180,13 @@ def estimate(model: str, max_iterations: int, llm: LLMSettings, most_records: in
     """Estimate in one line the cost of a run on a common disease that uses all its rounds; a rare one needs less.
 
     >>> estimate("openai/gpt-4.1-mini", 2, LLMSettings(), 60)
-    'up to about 94,000 tokens, $0.06'
+    'up to about 154,000 tokens, $0.10'
     >>> estimate("openai/something-new", 2, LLMSettings(), 60)
-    'up to about 94,000 tokens, at a price that is not known'
+    'up to about 154,000 tokens, at a price that is not known'
     """
     publications = min(PUBLICATIONS + NEWS * (max_iterations - 1), most_records)
     tokens = {
+        BATCHED_TEXTS if llm.batch else TEXTS: 0 if llm.economy else TEXT_TOKENS * TEXTS_READ,
         BATCHED if llm.batch else READING: BATCH_TOKENS * -(-publications // BATCH) + RECORD_TOKENS * publications,
         "judge": JUDGE_TOKENS * max_iterations,
         "report": REPORT_TOKENS,

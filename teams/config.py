@@ -224,9 +224,11 @@ class RoleSettings(_ConfigSection):
 
     def of(self, agent: str) -> str | None:
         """Return the model of an agent, by its name in accounts; None means `llm.model`."""
-        role = {"reading": "reader", "reading in batches": "reader", "judge": "judge", "report": "report"}.get(
-            agent, "specialist"
-        )
+        role = "specialist"
+        if agent.startswith("reading"):  # alone, in batches, whole full texts
+            role = "reader"
+        elif agent in ("judge", "report"):
+            role = agent
         named: str | None = getattr(self, role)
         return named
 

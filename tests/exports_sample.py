@@ -4,6 +4,7 @@ import json
 import os
 import shutil
 from datetime import UTC, datetime
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -24,10 +25,12 @@ from willowbark.agents.report.forms.blocks import (
 from willowbark.agents.report.model import ResearchReport
 from willowbark.teams.exports import FORMATS
 from willowbark.tools.reading.numbers import EffectSize
+from willowbark.tools.records.study import Arm, Comparison, Estimate, Study, StudyPassage
 
 HAS_CHROMIUM = bool(os.environ.get("CHROMIUM") or shutil.which("chromium"))
-WITHOUT_BROWSER = [known for known in FORMATS if known.name != "pdf"]
-"""The forms that any machine can make."""
+HAS_PYARROW = find_spec("pyarrow") is not None
+WITHOUT_BROWSER = [known for known in FORMATS if known.name not in ("pdf", *([] if HAS_PYARROW else ["parquet"]))]
+"""The forms that this machine can make without a browser."""
 SAMPLE: dict[str, Any] = json.loads((Path(__file__).parent / "cases" / "report.json").read_text("utf-8"))
 """A report on bupropion for smoking cessation, two randomised trials for it and one against."""
 WHEN = datetime(2025, 6, 1, 12, 0, tzinfo=UTC)
@@ -81,6 +84,31 @@ def empty() -> ResearchReport:
     )
 
 
+def _hostile_study(payload: str) -> Study:
+    arms = Arm(name=payload, role="drug", drugs=(payload,), dose=payload), Arm(name=f"{payload}2", role="unknown")
+    estimate = Estimate(measure=payload, unit=payload, written=payload)
+    compared = Comparison(
+        arm=payload,
+        versus=f"{payload}2",
+        outcome=payload,
+        endpoint="harm",
+        subgroup=payload,
+        unread=payload,
+        estimate=estimate,
+        passage=StudyPassage(text=payload, section=payload),
+    )
+    return Study(
+        key=payload,
+        reader="model",
+        version=payload,
+        condition=payload,
+        design=payload,
+        background=(payload,),
+        arms=arms,
+        comparisons=(compared,),
+    )
+
+
 def hostile(payload: str) -> ResearchReport:
     """The report with a payload in every text that a source, a model or a user can write, and in some keys."""
 
@@ -95,7 +123,8 @@ def hostile(payload: str) -> ResearchReport:
     listed = Table(payload, (payload,), (Group((Row((item,)),)),))
     nested = [points([item]), listed, Details(payload, (Section(payload, "x", ()),))]
     section = ReportSection.of(payload, nested)
-    fields = poisoned(SAMPLE)
+    fields = poisoned({name: value for name, value in SAMPLE.items() if name != "studies"})
+    fields["studies"] = [_hostile_study(payload)]
     fields["references"].append({**fields["references"][0], "key": f"url:{payload}", "number": 5})
     fields["evidence_table"].append({**fields["evidence_table"][0], "key": payload, "date": "2001"})
     fields["trials"].append({**fields["trials"][1], "why_stopped": payload, "key": payload, "status": "TERMINATED"})

@@ -27,6 +27,7 @@ from willowbark.agents.report.writing import DraftRequest
 from willowbark.tools.appraisal.appraised import Readings
 from willowbark.tools.appraisal.candidates import appraise_candidates
 from willowbark.tools.questions import parse_question, preprocess_query
+from willowbark.tools.questions.trials import trial_queries
 from willowbark.tools.records.enclosure import enclose, new_marker
 from willowbark.tools.records.evidence import Evidence
 from willowbark.tools.search import SourceReply, Status
@@ -52,11 +53,16 @@ async def chosen(*messages: LLMMessage) -> dict[str, list[str]]:
     return found
 
 
+TRIALS = tuple(trial_queries(parse_question(QUESTION)))
+
+
 async def test_the_first_round_asks_every_source_but_the_one_that_lists_the_same_drugs_as_another() -> None:
     calls = await chosen(*asked())
     assert set(calls) == {f"search_{name}" for name in ("pubmed", "europepmc", "clinicaltrials", "opentargets")}
-    assert "migraine" in calls["search_pubmed"][0]
-    assert "prophylaxis" in calls["search_pubmed"][0]
+    trials, plain = calls["search_pubmed"]
+    assert "migraine[ti]" in trials
+    assert "prophylaxis" in plain
+    assert len(calls["search_clinicaltrials"]) == 1, "a registry holds nothing but trials"
     assert calls["search_opentargets"] == ["migraine"]
 
 
@@ -215,7 +221,7 @@ async def test_a_query_that_is_wanted_again_is_one_for_its_next_page(
     answer = await BaselineChatCompletionClient().create([*told, *again], tools=[SourceTool("pubmed")])
 
     calls = [json.loads(each.arguments) for each in answer.content if isinstance(each, FunctionCall)]
-    assert calls == [{"query": query, **page} for page in expected]
+    assert [call for call in calls if "[ti]" not in call["query"]] == [{"query": query, **page} for page in expected]
 
 
 async def test_hits_are_read_on_while_that_pays_and_the_depth_allows_it() -> None:
@@ -234,10 +240,30 @@ async def test_all_drugs_that_records_name_are_asked_for_in_one_query_and_once()
     named = record("2", "Topiramate for migraine: a protocol", "We shall compare topiramate in people with migraine.")
     asked_for = preprocess_query("(propranolol OR topiramate) AND migraine")
 
-    first = assessment(to_assess(TRIAL, named, hits=2)).next_search_queries
+    first = assessment(to_assess(TRIAL, named, hits=2, asked_before=TRIALS)).next_search_queries
     assert first == [asked_for], "no reading waits for databases"
-    later = assessment(to_assess(TRIAL, named, hits=2, asked_before=(asked_for,)))
+    later = assessment(to_assess(TRIAL, named, hits=2, asked_before=(*TRIALS, asked_for)))
     assert later.next_search_queries == ["propranolol"], "then what they know of the one with a verdict"
+
+
+async def test_trials_that_name_the_condition_in_their_title_are_read_to_their_end_before_any_others() -> None:
+    in_titles, in_abstracts = TRIALS
+    assert assessment(to_assess(TRIAL)).next_search_queries[-1] == in_titles
+    assert assessment(to_assess(TRIAL, asked_before=(in_titles,))).next_search_queries[-1] == in_abstracts
+
+    many = assessment(to_assess(TRIAL, hits=400, asked_before=(in_titles,))).next_search_queries
+    assert many == [f'("propranolol"[tiab]) AND {in_titles}', in_titles], "and none but trials"
+    both = assessment(to_assess(TRIAL, asked_before=TRIALS)).next_search_queries
+    assert [query for query in both if "[ti" in query] == []
+
+
+async def test_while_trials_are_many_drugs_with_three_studies_wait_for_others() -> None:
+    said = "Propranolol reduced migraine attacks against placebo in a randomized trial of 90 patients."
+    trials = [record(str(number), f"Propranolol in migraine, trial {number}", said) for number in range(3)]
+    other = record("9", "Topiramate in migraine", "Topiramate reduced migraine attacks against placebo.")
+
+    query = assessment(to_assess(*trials, other, hits=400, asked_before=TRIALS[:1])).next_search_queries[0]
+    assert query == f'("topiramate"[tiab]) AND {TRIALS[0]}'
 
 
 @pytest.mark.parametrize(

@@ -282,7 +282,7 @@ def test_a_record_says_what_it_is_evidence_on_by_its_kind() -> None:
     assert record(source="opentargets", kind="disease").evidence_type == "mechanism"
 
 
-@pytest.mark.parametrize("source", ["pubmed", "europepmc", "preprint"])
+@pytest.mark.parametrize("source", ["pubmed", "europepmc", "preprint", "crossref", "openalex", "my-papers"])
 @pytest.mark.parametrize(
     ("title", "is_retracted"),
     [
@@ -292,6 +292,10 @@ def test_a_record_says_what_it_is_evidence_on_by_its_kind() -> None:
         ("Retraction: Zinc for the common cold", True),
         ("Retraction notice to: Zinc for the common cold", True),
         ("Zinc for the common cold (Retracted article).", True),
+        ("RETRACTED ARTICLE: Zinc for the common cold", True),
+        ("REMOVED: Zinc for the common cold", True),
+        ("Zinc for the common cold (Retracted article. See vol. 3, pg. 9, 2010)", True),
+        ("Removed: what became of zinc", False),
         ("Withdrawn: what became of drugs that left the market", False),
         ("Retraction of the stapes in otosclerosis", False),
         ("Clot retraction: effects of aspirin", False),
@@ -307,3 +311,12 @@ def test_a_title_that_tells_of_a_retraction_flags_the_publication_from_any_sourc
     assert found.paper.retracted is is_retracted
     assert ("retracted" in flags_of(found)) is is_retracted
     assert record(title=title, source="clinicaltrials").paper is None
+
+
+def test_a_retraction_that_one_copys_title_tells_stays_when_copies_are_merged() -> None:
+    marked = record(title="RETRACTED: Zinc for the common cold", source="crossref", doi="10.1000/zinc")
+    plain = record(title="Zinc for the common cold", source="pubmed", doi="10.1000/zinc", pmid="9", retracted=False)
+    for copies in ([marked, plain], [plain, marked]):
+        [merged] = merge(copies)
+        assert merged.paper is not None
+        assert merged.paper.retracted is True

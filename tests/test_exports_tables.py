@@ -3,20 +3,34 @@
 import csv
 import io
 import json
+import sys
 import zipfile
 
 import pytest
 from docx import Document
 from docx.shared import Mm, Pt
-from exports_sample import HAS_CHROMIUM, ONE_YEAR, REFERENCES, ROWS, WITHOUT_BROWSER, empty, hostile, row, sample
+from exports_sample import (
+    HAS_CHROMIUM,
+    HAS_PYARROW,
+    ONE_YEAR,
+    REFERENCES,
+    ROWS,
+    WITHOUT_BROWSER,
+    empty,
+    hostile,
+    row,
+    sample,
+)
 from hypothesis import given
 from hypothesis import strategies as st
 from openpyxl import Workbook, load_workbook
 
 from willowbark.agents.report.model import ResearchReport
 from willowbark.teams.exports import render
+from willowbark.teams.exports.cells import safe_cell
+from willowbark.teams.exports.comparisons import COMPARISON_COLUMNS
 from willowbark.teams.exports.docx import TEXT_WIDTH
-from willowbark.teams.exports.evidence import COLUMNS, REVIEWER, VERDICTS, safe_cell
+from willowbark.teams.exports.evidence import COLUMNS, REVIEWER, VERDICTS
 from willowbark.tools.errors import UsageError
 
 FORMULAS = [
@@ -81,6 +95,57 @@ def test_the_workbook_holds_the_same_rows_as_the_csv_and_what_a_reviewer_needs()
     assert (sheet.freeze_panes, sheet.auto_filter.ref) == ("B2", f"A1:AA{1 + len(ROWS)}")
 
 
+def comparisons(report: ResearchReport) -> list[dict[str, str]]:
+    text = render(report, "comparisons").decode("utf-8-sig")
+    return list(csv.DictReader(io.StringIO(text, newline="")))
+
+
+def test_every_comparison_of_a_study_is_a_row_that_stands_in_one_passage() -> None:
+    first, harm, other = comparisons(sample())
+
+    assert [each["place"] for each in (first, harm, other)] == ["1", "2", "1"]
+    told = {
+        name: first[name] for name in ("key", "arm_dose", "contrast", "versus", "versus_role", "favours", "primary")
+    }
+    assert told == {
+        "key": "pmid:12859700",
+        "arm_dose": "150 mg twice a day",
+        "contrast": "bupropion",
+        "versus": "placebo",
+        "versus_role": "placebo",
+        "favours": "arm",
+        "primary": "yes",
+    }
+    figures = [first[name] for name in ("measure", "value", "low", "high", "p_sign", "p", "participants")]
+    assert figures == ["OR", "2.82", "1.89", "4.28", "<", "0.001", "707"]
+    assert (first["passage"], first["condition"], first["basis"]) == (ONE_YEAR, "smoking cessation", "own_data")
+    assert {harm[name] for name in ("value", "p", "p_sign", "participants", "passage", "primary")} == {""}
+    assert (other["versus_drugs"], other["significant"], other["basis"]) == ("nicotine", "no", "")
+    assert comparisons(empty()) == []
+
+
+def test_the_workbook_has_the_comparisons_as_a_sheet() -> None:
+    head, *rows = workbook(sample())["Comparisons"].iter_rows(values_only=True)
+    assert head == tuple(COMPARISON_COLUMNS)
+    told = [["" if value is None else str(value) for value in cells] for cells in rows]
+    assert told == [list(each.values()) for each in comparisons(sample())]
+
+
+@pytest.mark.skipif(not HAS_PYARROW, reason="Parquet needs the extra `scale`")
+def test_parquet_has_the_comparisons_with_types() -> None:
+    from pyarrow import parquet
+
+    first, harm, _ = parquet.read_table(io.BytesIO(render(sample(), "parquet"))).to_pylist()
+    assert (first["value"], first["primary"], first["participants"]) == (2.82, True, 707)
+    assert (harm["value"], harm["primary"], harm["passage"]) == (None, None, None)
+
+
+def test_parquet_without_its_library_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(UsageError, match=r"parquet needs an extra: pip install '\.\[scale\]'"):
+        render(sample(), "parquet")
+
+
 @pytest.mark.parametrize("formula", FORMULAS)
 def test_no_cell_is_a_formula_or_becomes_one(formula: str) -> None:
     texts = 0
@@ -91,7 +156,7 @@ def test_no_cell_is_a_formula_or_becomes_one(formula: str) -> None:
             assert each.quotePrefix or each.row == 1, each.coordinate
             assert each.hyperlink is None
     assert texts > 90
-    cells = [value for row in table(hostile(formula)) for value in row.values()]
+    cells = [value for row in (*table(hostile(formula)), *comparisons(hostile(formula))) for value in row.values()]
     assert [value for value in cells if value.lstrip().startswith(("=", "+", "-", "@", "＝"))] == []
 
 

@@ -68,7 +68,7 @@ async def test_a_run_is_listed_with_what_it_took(sources: SourceServer, path: Pa
 
 async def test_a_path_is_opened_for_the_run_and_closed_after_it(sources: SourceServer, path: Path) -> None:
     await research(QUESTION, settings=settings(), endpoints=Endpoints.at(sources.url), ledger=path)
-    assert [file.name for file in path.parent.iterdir() if file.is_file()] == ["ledger.db"]
+    assert sorted(file.name for file in path.parent.iterdir() if file.is_file()) == ["ledger.db", "studies.db"]
 
 
 def test_replies_come_back_and_failures_do_not_until_the_run_is_lived_again(path: Path) -> None:
@@ -156,6 +156,7 @@ def test_forgetting_a_run_leaves_what_others_hold_and_nothing_else(path: Path) -
                 journal.gave_up("r2", SourceRefused("pubmed", "refused the request (400)"))
                 journal.keep_answer("m1", "baseline", Ended(title="yes"), RequestUsage(1, 1), 0.0)
                 journal.keep_batch("m1", "batch_1")
+                journal.keep_reading("s1", {"role": "tested"})
                 journal.keep_turn(TextMessage(content="", source="judge"), 1)
         tables = [name for (name,) in ledger.query("SELECT name FROM sqlite_master WHERE type = 'table'")]
         for run, left in (("one", 1), ("two", 0)):
@@ -163,6 +164,15 @@ def test_forgetting_a_run_leaves_what_others_hold_and_nothing_else(path: Path) -
             rows = [ledger.query(f"SELECT count(*) FROM {name}") for name in tables]
             assert rows == [[(left,)]] * len(tables)
     assert [file.name for file in (path.parent / "locks").iterdir()] == []
+
+
+def test_what_was_taken_from_a_store_is_committed_with_what_follows_from_it(path: Path) -> None:
+    with Ledger(path) as ledger, started(ledger) as journal:
+        journal.keep_reading("s1", {"role": "tested"})
+        assert journal.find_reading("s1") is None
+        journal.exchanged(exchange())
+        assert journal.find_reading("s1") == {"role": "tested"}
+        assert ledger.journal("one").find_reading("s2") is None
 
 
 # --- what it refuses ---
@@ -219,7 +229,7 @@ def test_a_file_that_is_no_database_is_left_as_it_is(path: Path) -> None:
 @pytest.mark.parametrize(
     ("edit", "what"),
     [
-        ("PRAGMA user_version=7", "of another version of Willowbark (schema 7, this one reads 8)"),
+        ("PRAGMA user_version=8", "of another version of Willowbark (schema 8, this one reads 9)"),
         ("PRAGMA user_version=0", "no ledger of Willowbark's"),
     ],
 )

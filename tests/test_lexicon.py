@@ -93,6 +93,17 @@ def test_contraindications_bear_known_names_of_drugs_classes_and_conditions() ->
     assert [row for row in rows if not (row["told"] and row["source"])] == []
 
 
+def test_groups_of_people_and_the_drugs_that_are_not_for_them_bear_known_names() -> None:
+    rows = read_table("not_for.tsv")
+    names = {name for row in rows for column in ("names", "except") for name in split_names(row[column])}
+    groups = {row["people"] for row in rows}
+
+    assert {name for name in names if name not in (canonical_drug(name), canonical_class(name))} == set()
+    assert groups == {"pregnancy", "breastfeeding", "children", "older people", "warfarin"}
+    assert {row["kind"] for row in rows} == {"contraindicated", "boxed warning", "avoid"}
+    assert [row for row in rows if not (row["told"] and row["source"])] == []
+
+
 def test_members_of_classes_carry_generic_names_and_names_of_classes_are_no_drugs() -> None:
     rows = read_table("drug_classes.tsv")
     members = {member for row in rows for member in split_names(row["members"])}

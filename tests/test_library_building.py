@@ -238,3 +238,15 @@ def test_a_library_that_is_damaged_or_of_another_format_is_refused_in_a_line_tha
 def test_a_folder_that_is_no_library_is_told(tmp_path: Path, baseline: Path) -> None:
     with pytest.raises(UsageError, match="is not a library"):
         build_library(tmp_path / "nothing", baseline, must_exist=True)
+
+
+def test_a_walk_gives_every_publication_once_whatever_its_date_and_order(baseline: Path, tmp_path: Path) -> None:
+    build_library(tmp_path / "library", baseline)
+    library = open_library(tmp_path / "library")
+    keys = [record.key for record in library.publications()]
+    assert len(keys) == len(set(keys)) == library.contents.publications
+    turned = [record.key for record in library.publications(list.reverse)]
+    assert turned != keys
+    assert sorted(turned) == sorted(keys)
+    bundled = [record.key for record in open_library("bundled").publications()]
+    assert len(bundled) == len(set(bundled)) > 200

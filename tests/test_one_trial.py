@@ -9,14 +9,14 @@ from posted_study import analysis, outcome, trial
 from willowbark.tools.appraisal import AppraisedItem, Direction
 from willowbark.tools.appraisal.appraised import Readings
 from willowbark.tools.appraisal.candidates import Candidate, appraise_candidates
-from willowbark.tools.appraisal.certainty import one_per_trial, rate_certainty
+from willowbark.tools.appraisal.certainty import count_participants, one_per_trial, rate_certainty
 from willowbark.tools.questions import parse_question
 from willowbark.tools.reading.arm_sizes import INERT, find_arm_sizes
 from willowbark.tools.reading.document import Document
 from willowbark.tools.reading.reading import StudyDesign
-from willowbark.tools.records.evidence import Evidence
+from willowbark.tools.records.evidence import Evidence, merge
 from willowbark.tools.works.identity import link, settle
-from willowbark.tools.works.trials import trial_key
+from willowbark.tools.works.trials import name_trial, trial_key
 
 NUMBER = "NCT99999901"
 FEWER = "Patients were randomised, double blind. Topiramate reduced monthly migraine days versus placebo (p=0.003)."
@@ -113,6 +113,34 @@ def test_a_small_trial_told_twice_is_known_by_its_author_participants_and_figure
     assert [len(each.appraisal.supporting) for each in found if each.drug == "topiramate"] == [1]
 
 
+def test_a_number_of_any_registry_names_a_trial_and_two_registries_numbers_are_one_trial() -> None:
+    one = paper("1", f"{FEWER} Registered as ISRCTN 12345678 and EudraCT 2010-012345-12.")
+    two = paper("2", f"{FEWER} (ISRCTN12345678)")
+    three = paper("3", f"{FEWER} Trial registration: 2010-012345-12, {NUMBER}.")
+    other = paper("4", f"{FEWER} (ISRCTN87654321)")
+    assert len(topiramate(one, two, three).appraisal.supporting) == 1
+    assert len(topiramate(one, two, three, other).appraisal.supporting) == 2
+
+
+def test_one_paper_without_a_pmid_and_one_with_the_same_doi_is_one_study() -> None:
+    one = paper("1", doi="10.1000/one")
+    listed = one.model_copy(update={"record": one.record.model_copy(update={"pmid": None})})
+    [merged] = merge([one, listed])
+    assert len(topiramate(merged).appraisal.supporting) == 1
+
+
+def test_a_review_that_names_a_trial_by_another_registrys_number_holds_it() -> None:
+    types = {"publication_types": ["Systematic Review", "Meta-Analysis"]}
+    review = record("8", "Topiramate in migraine: a systematic review", f"{FEWER} Among them ISRCTN12345678.", **types)
+    assert name_trial(review, StudyDesign.systematic_review).holds == ("ISRCTN12345678",)
+
+
+def test_a_pooled_analysis_adds_nothing_where_one_of_its_trials_counts() -> None:
+    pooled = paper("1", f"{FEWER} Pooled data of ISRCTN12345678 and ISRCTN87654321.")
+    assert name_trial(pooled, StudyDesign.rct).pools == ("ISRCTN12345678", "ISRCTN87654321")
+    assert len(topiramate(pooled, paper("2", f"{FEWER} (ISRCTN12345678)")).appraisal.supporting) == 1
+
+
 MAIN_REPORT = AppraisedItem(
     key="pmid:10", design=StudyDesign.rct_blinded, direction=Direction.supports, trial="MERIT-HF", sample_size=3991
 )
@@ -162,3 +190,20 @@ def test_in_trials_of_three_arms_a_drugs_comparison_has_its_own_arms_people(
 ) -> None:
     found = find_arm_sizes(Document.cut("Gout", text))
     assert (found.get(frozenset({"fenofibrate"})), found.get(INERT)) == sizes
+
+
+def test_a_record_whose_title_says_that_it_is_retracted_or_withdrawn_supports_nothing() -> None:
+    retracted = paper("1", title=f"RETRACTED: {TITLE}")
+    withdrawn = paper("2", title=f"WITHDRAWN: {TITLE}")
+    appraisal = topiramate(retracted, withdrawn, paper("3")).appraisal
+    assert appraisal.supporting == ["pmid:3"]
+    assert appraisal.excluded == ["pmid:1", "pmid:2"]
+
+
+def test_a_review_is_no_more_people_than_it_has_where_its_trial_is_among_the_records() -> None:
+    types = {"publication_types": ["Systematic Review", "Meta-Analysis"]}
+    text = f"{FEWER} Three trials (720 participants), among them {NUMBER}, were pooled."
+    review = record("8", "Topiramate in migraine: a systematic review and meta-analysis", text, **types)
+    own = paper("1", f"{FEWER} Registered as {NUMBER}. 360 patients took part.")
+    items = [each.item for each in topiramate(review, own).records]
+    assert count_participants(items) == 720

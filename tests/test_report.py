@@ -15,6 +15,7 @@ from willowbark.agents.findings import FindingsMessage
 from willowbark.agents.report.model import ReportMessage, ResearchReport
 from willowbark.agents.report.tree import MOST_BLOCKS
 from willowbark.agents.reporter import ReportAgent
+from willowbark.teams.run.research import research
 from willowbark.tools.reading.reading import Match, QuotedPassage
 from willowbark.tools.records import Drug, Pathway, Protein
 from willowbark.tools.records.evidence import Evidence
@@ -95,19 +96,22 @@ async def test_a_drug_whose_studies_are_on_prevention_is_marked_where_that_was_n
 
 
 async def test_drugs_beyond_those_shown_are_named_as_what_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("willowbark.agents.report.material.MAX_CANDIDATES", 12)
+    monkeypatch.setattr("willowbark.agents.report.material.MAX_DETAILED", 12)
     drugs = (
         "timolol atenolol nadolol bisoprolol topiramate candesartan verapamil amitriptyline venlafaxine lisinopril "
         "flunarizine pizotifen metoprolol"
     ).split()
     report = await by_rules(QUESTION, read_in("same", *drugs))
 
-    [left] = set(drugs) - set(report.drug_candidates)
-    assert f"With evidence: {left} (1 supporting)." in report.to_markdown()
+    [left] = [each.name for each in report.candidates if not each.in_detail]
+    assert set(report.drug_candidates) == set(drugs)
+    [line] = [line for line in report.to_markdown().splitlines() if line.startswith(f"| [{left}](")]
+    assert line.endswith(" | 1 | low |"), line
     assert "without an extractable result" not in report.to_markdown()
     [evidence] = [each for each in report.to_tree().sections if each.id == "evidence"]
     assert len(evidence.blocks) == MOST_BLOCKS  # the others have a row with a link to their study
-    assert f"| {report.drug_candidates[-1]} | 1 study of unreported size | [better" in report.to_markdown()
+    [*_, last] = [each.name for each in report.candidates if each.in_detail]
+    assert f"| {last} | 1 study of unreported size | [better" in report.to_markdown()
 
 
 async def test_a_claim_that_stands_on_a_drug_without_a_verdict_is_told_and_not_counted_as_shown() -> None:
@@ -284,3 +288,15 @@ async def test_mechanism_confidence_and_methods_stand_below_the_answer_with_what
     assert "- Searched: ChEMBL 2, PubMed 1 (3 records, 3 without duplicates)." in rest
     assert "the full texts of 1 of 1 publication" in rest
     assert "not reported" not in text.replace("An empty cell: not reported in what was read.", "")
+
+
+@pytest.mark.whole
+async def test_every_record_shown_has_its_study_once_with_the_drugs_that_it_speaks_of() -> None:
+    report = await research("Which existing drugs could prevent migraine attacks?", offline=True)
+    keys = [study.key for study in report.studies]
+    assert len(keys) == len(set(keys))
+    assert set(keys) == {row.key for row in report.evidence_table}
+    by_key = {study.key: study for study in report.studies}
+    told = [row for row in report.evidence_table if row.direction != "not assessed"]
+    assert len(told) > 20
+    assert [row.key for row in told if row.drug not in by_key[row.key].drugs()] == []

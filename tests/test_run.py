@@ -83,7 +83,9 @@ async def test_with_every_source_down_the_report_says_so_and_invents_nothing() -
 
 
 async def test_a_question_that_nothing_matches_gets_an_honest_report(endpoints: Endpoints) -> None:
-    report = await research("Which drugs help with zyxgloop syndrome?", settings=settings(), endpoints=endpoints)
+    report = await research(
+        "Which drugs help with zyxgloop syndrome?", settings=settings(research__max_iterations=3), endpoints=endpoints
+    )
 
     assert report.drug_candidates == []
     assert report.stop_reason == "no_new_evidence"
@@ -164,7 +166,7 @@ class SlowReadings(Readings):
 @pytest.fixture
 def slow(monkeypatch: pytest.MonkeyPatch) -> SlowReadings:
     slow = SlowReadings()
-    monkeypatch.setattr(course, "Readings", lambda: slow)
+    monkeypatch.setattr(course, "Readings", lambda _: slow)
     return slow
 
 

@@ -24,7 +24,7 @@ def told(**fields: Any) -> str:
     """What is told of the harms of topiramate, whatever was read of its benefit."""
     found = material(QUESTION, [NAUSEA], Readings(ScriptedReader(**{"effect": "better"} | fields)))
     assert [each.drug for each in found.candidates] == ["topiramate"]
-    vars(found)["shown"] = found.candidates
+    vars(found)["detailed"] = found.candidates
     return References(found.records).write("Safety", safety(found)).content
 
 

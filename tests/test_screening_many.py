@@ -18,9 +18,14 @@ from faults.server import SourceServer
 from willowbark.teams.screening import course, read_names, screen
 from willowbark.teams.screening.engines import Results, TrainedReader, WorkUnit, engine_of, read_here
 from willowbark.teams.screening.tables import TableFolder
+from willowbark.tools.appraisal import stored
 from willowbark.tools.errors import UsageError
 from willowbark.tools.http.endpoints import Endpoints, RateLimiter
 from willowbark.tools.library import open_library
+from willowbark.tools.reading.document import Document
+from willowbark.tools.reading.learned import LearnedReader
+from willowbark.tools.reading.reading import Reading
+from willowbark.tools.reading.store import StudyShelf
 
 CONDITIONS = ["smoking cessation", "nicotine dependence", "blorbosis"]
 
@@ -116,8 +121,36 @@ def test_a_conclusion_takes_its_readings_from_the_table(
     own = course.load_reader()
     reads_nothing = SimpleNamespace(name=own.name, version=own.version)
     monkeypatch.setattr(course, "load_reader", lambda: reads_nothing)
+    monkeypatch.setattr(stored, "load_reader", lambda: reads_nothing)
     shutil.copytree(undisturbed, tmp_path, dirs_exist_ok=True)
     assert screen(CONDITIONS[:1], open_library("bundled"), read_here, tmp_path).cells > 0
+
+
+def test_the_same_conditions_screened_again_with_another_list_read_no_record(
+    undisturbed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reads, library, store = list[str](), open_library("bundled"), tmp_path / "studies.db"
+    read_document = LearnedReader.read_document
+
+    def count(reader: LearnedReader, document: Document, drug: str, condition: str, key: str = "") -> Reading:
+        reads.append(f"{drug} in {condition}: {document.title}")
+        return read_document(reader, document, drug, condition, key)
+
+    monkeypatch.setattr(LearnedReader, "read_document", count)
+    with StudyShelf(store) as shelf:
+        first = screen(CONDITIONS, library, read_here, tmp_path / "first", shelf=shelf)
+    assert (first.read.made, first.read.taken, len(reads)) == (first.read.due, 0, first.read.due)
+    reads.clear()
+
+    with StudyShelf(store) as shelf:
+        again = screen(CONDITIONS[::-1], library, read_here, tmp_path / "again", shelf=shelf)
+        fewer = screen(CONDITIONS, library, read_here, tmp_path / "fewer", drugs=["bupropion"], shelf=shelf)
+
+    assert reads == []
+    assert (again.read.made, again.read.taken) == (0, first.read.due)
+    assert fewer.read.made == 0 < fewer.read.taken < first.read.due
+    assert not (tmp_path / "again" / "readings").exists()
+    assert sorted(rows(tmp_path / "again" / "matrix.csv"), key=str) == sorted(rows(undisturbed / "matrix.csv"), key=str)
 
 
 @pytest.mark.parametrize(

@@ -146,7 +146,7 @@ async def test_bad_arguments_are_noted_and_do_not_stop_the_turn() -> None:
 
 async def test_a_model_that_fails_is_replaced_and_named() -> None:
     findings = await found(specialist(scripted(), fallback=BaselineChatCompletionClient()))
-    assert [record.key for record in findings.records] == ["pmid:11111111"]
+    assert {record.key for record in findings.records} == {"pmid:11111111"}
     assert findings.notes == ["literature: the model failed (ValueError); the baseline analyst answered instead"]
     alone = await found(specialist(scripted()))
     assert alone.summary == "Nothing searched: literature: the model failed (ValueError); there was no fallback"

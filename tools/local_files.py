@@ -17,6 +17,7 @@ from .errors import UsageError
 MAX_LINE_BYTES = 32 * 1024 * 1024  # the largest registered studies with results have some 10 MB
 _PIECE_BYTES = 1024 * 1024
 _EXPANDS_AT_MOST = 100  # times; records compress to a third or a tenth, a bomb to a thousandth
+_BOMB = f"expands to more than {_EXPANDS_AT_MOST} times its size, as no file of records does"
 _SMALL_ARCHIVE_BYTES = 4 * 1024 * 1024  # of content; below that the ratio does not matter
 
 
@@ -43,14 +44,15 @@ def open_regular(path: Path) -> BufferedReader:
 
 @contextmanager
 def open_content(path: Path) -> Iterator[tuple[BinaryIO, BinaryIO]]:
-    """Open a regular file, decompressed if its name ends in `.gz`; beside it the file itself.
+    """Open a regular file, decompressed if it is in gzip or its name ends in `.gz`; beside it the file itself.
 
     Raises:
         UnusableFile: as `open_regular`, and within where the archive is cut or damaged.
     """
     with open_regular(path) as file:
         try:
-            yield cast(BinaryIO, gzip.GzipFile(fileobj=file)) if path.suffix == ".gz" else file, file
+            is_packed = path.suffix == ".gz" or is_gzip(file.peek(2))
+            yield cast(BinaryIO, gzip.GzipFile(fileobj=file)) if is_packed else file, file
         except (EOFError, zlib.error, gzip.BadGzipFile):
             raise UnusableFile("is cut or damaged") from None
         except OSError as error:
@@ -99,6 +101,38 @@ def read_lines(stream: BinaryIO, archive: BinaryIO | None = None) -> Iterator[tu
         yield number, line if is_whole else None
 
 
+def is_gzip(content: bytes) -> bool:
+    """Whether a content begins as gzip does."""
+    return content.startswith(b"\x1f\x8b")
+
+
+def read_bounded(stream: BinaryIO, archive: BinaryIO | None, most_bytes: int, *, compressed: int = 0) -> bytes:
+    """Return the content of a stream, of at most so many bytes.
+
+    Args:
+        stream: decompresses as it is read, where it is an archive's.
+        archive: what the stream is decompressed from; None where it is not, or where `compressed` is given.
+        most_bytes: an `UnusableFile` if it is larger.
+        compressed: bytes that the archive says the stream takes in it.
+
+    Raises:
+        UnusableFile: it is larger, or more than 100 times as long as what was read of its archive.
+    """
+    pieces = list[bytes]()
+    total = 0
+    piece = stream.read(_PIECE_BYTES)
+    while piece:
+        total += len(piece)
+        _refuse_bomb(total, archive)
+        if compressed and total > max(_SMALL_ARCHIVE_BYTES, compressed * _EXPANDS_AT_MOST):
+            raise UnusableFile(_BOMB)
+        if total > most_bytes:
+            raise UnusableFile(f"is larger than {most_bytes >> 20} MB; split it")
+        pieces.append(piece)
+        piece = stream.read(_PIECE_BYTES)
+    return b"".join(pieces)
+
+
 def read_whole(path: Path, most_bytes: int) -> bytes:
     """Return the content of a regular file; raises `UnusableFile` if it is larger than `most_bytes`, too."""
     with open_regular(path) as file:
@@ -141,7 +175,7 @@ def _refuse_bomb(total: int, archive: BinaryIO | None) -> None:
     if archive is None or total <= _SMALL_ARCHIVE_BYTES:
         return
     if total > archive.tell() * _EXPANDS_AT_MOST:
-        raise UnusableFile(f"expands to more than {_EXPANDS_AT_MOST} times its size, as no file of records does")
+        raise UnusableFile(_BOMB)
 
 
 def _reason_of(error: OSError) -> str:

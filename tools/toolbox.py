@@ -15,9 +15,18 @@ from typing import Annotated, Any, ClassVar, Literal, Protocol, Self, TypeVar, c
 
 from autogen_core import CancellationToken, Component
 from autogen_core.tools import BaseTool, ToolSchema
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, create_model
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationError,
+    create_model,
+    model_validator,
+)
 
-from .arguments import strict_schema
+from .arguments import drop_absent, strict_schema
 from .errors import SourceRefused, UnreadableReply
 from .http.transport import Transport
 from .lexicon import canonical_drug
@@ -35,6 +44,7 @@ from .sources.drugs.uniprot import UniProt
 from .sources.studies.clinicaltrials import ClinicalTrials
 from .sources.studies.europepmc import EuropePMC
 from .sources.studies.pubmed import PubMed
+from .works.fulltext import with_whole_text
 
 SEARCH_TIMEOUT_S = 90.0
 _LONGEST_NAME = 100  # characters of a drug name that is not in the lexicon
@@ -98,10 +108,21 @@ Pmid = Annotated[
 
 class PaperArgs(BaseModel, extra="forbid"):
     pmid: Pmid
+    full_text: bool = Field(default=False, description="Also its whole results and tables, where they are open")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _drop_absent(cls, arguments: object) -> object:
+        return drop_absent(cls.model_fields, arguments)
 
 
 class CitationsArgs(BaseModel, extra="forbid"):
     citations_of: Pmid
+
+
+def full_text_query(pmid: str) -> str:
+    """Write a judge's query for the open full text of a publication."""
+    return f"full text of PMID {pmid}"
 
 
 def citations_query(pmid: str) -> str:
@@ -372,11 +393,29 @@ class GetPaper(LookupTool[PaperArgs]):
     """Fetch one publication from PubMed."""
 
     NAME = "get_paper"
-    DESCRIPTION = "One publication of PubMed by its PMID, with its abstract."
+    DESCRIPTION = "One publication of PubMed by its PMID, with its abstract and, if wanted, its open full text."
     ARGS = PaperArgs
 
     def _questions(self, args: PaperArgs, transport: Transport) -> Questions:
-        return {"pubmed": lambda: PubMed(transport).papers(args.pmid)}
+        async def find() -> SourceReply:
+            reply = await PubMed(transport).papers(args.pmid)
+            return await _with_whole_texts(reply, transport) if args.full_text else reply
+
+        return {"pubmed": find}
+
+    def _describe(self, args: PaperArgs) -> str:
+        return full_text_query(args.pmid) if args.full_text else args.pmid
+
+
+async def _with_whole_texts(reply: SourceReply, transport: Transport) -> SourceReply:
+    """Add open full texts to a reply's publications; a warning names each that has none, with the reason."""
+    records = [await with_whole_text(record, transport) for record in reply.records]
+    missing = [
+        f"no full text of {record.key}: {record.paper.full_text_unread}"
+        for record in records
+        if record.paper and record.paper.full_text_unread
+    ]
+    return reply.model_copy(update={"records": records, "warnings": [*reply.warnings, *missing]})
 
 
 class GetCitations(LookupTool[CitationsArgs]):

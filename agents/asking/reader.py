@@ -9,10 +9,12 @@ import asyncio
 import hashlib
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import Any
+
+from pydantic import BaseModel
 
 from willowbark.agents.autogen import CancellationToken, ChatCompletionClient, RequestUsage
 from willowbark.tools.appraisal.appraised import condition_of
@@ -23,7 +25,7 @@ from willowbark.tools.questions import Question
 from willowbark.tools.reading.document import Document
 from willowbark.tools.reading.reading import Reading
 from willowbark.tools.reading.screening import readable
-from willowbark.tools.reading.sections import excerpted, places
+from willowbark.tools.reading.sections import WHOLE_SHOWN, excerpted, places, why_whole
 from willowbark.tools.records.enclosure import enclose_lines
 from willowbark.tools.records.evidence import Evidence
 from willowbark.tools.records.registry import kind_of
@@ -37,6 +39,7 @@ from .studies import CheckedStudy, Refused, checked_study, joined
 
 BATCH = 20  # most records of a prompt, whose answer then is within 8,192 tokens; the instructions are sent once for all
 BATCH_CHARACTERS = 40_000  # of the records of one prompt on average
+WHOLE_CHARACTERS = 60_000  # of the records of one prompt on average, where their full texts are shown whole
 MAX_DRUGS = 10  # of one record asked about by name; a model may add others
 TABLE_CHARACTERS = 2_000  # of the rows of a full text's tables in a prompt
 REPLACED = "studies {} were rejected and replaced by the trained reader's readings"
@@ -53,6 +56,8 @@ class ToRead:
     condition: str
     in_short: bool = False
     """Whether its results and conclusions are shown without the other sentences."""
+    is_whole: bool = False
+    """Whether the whole results and tables of its full text are shown."""
 
     @cached_property
     def page(self) -> Document:
@@ -61,8 +66,9 @@ class ToRead:
 
     @property
     def fingerprint(self) -> str:
-        """Hash of the text, so that none is read twice for a condition."""
-        return hashlib.sha256(f"{self.condition}\n{plain(self.page.whole)}".encode()).hexdigest()[:32]
+        """Hash of the text, so that none is read twice for a condition, but for its full text."""
+        whole = "\nwhole" if self.is_whole else ""
+        return hashlib.sha256(f"{self.condition}\n{plain(self.page.whole)}{whole}".encode()).hexdigest()[:32]
 
     @property
     def line(self) -> dict[str, Any]:
@@ -73,10 +79,43 @@ class ToRead:
         shown = [each.quote for each in telling[:1]]
         for before, each in pairwise(telling):
             shown.append(each.quote if each.order == before.order + 1 else f"… {each.quote}")
-        told = {"key": self.record.key, "title": " ".join(title), "text": " ".join(shown)}
-        rows = [] if self.in_short else places(excerpted(self.record, TABLE_CHARACTERS), "table")
-        tables = {"tables": [f"{each.title}: {each.text}" for each in rows]} if rows else {}
-        return {**told, **tables, "drugs": list(self.drugs[:MAX_DRUGS])}
+        line: dict[str, Any] = {"key": self.record.key, "title": " ".join(title), "text": " ".join(shown)}
+        for name, texts in self._list_full_text().items():
+            if texts:
+                line[name] = texts
+        return {**line, "drugs": list(self.drugs[:MAX_DRUGS])}
+
+    def _list_full_text(self) -> dict[str, list[str]]:
+        """List what is shown of the full text under the names of the prompt, each part below its heading."""
+        if self.is_whole:
+            parts = places(excerpted(self.record, WHOLE_SHOWN, WHOLE_SHOWN))
+        elif self.in_short:
+            parts = []
+        else:
+            parts = places(excerpted(self.record, TABLE_CHARACTERS), "table")
+        lines = [(part.kind, f"{part.title}: {part.text}") for part in parts]
+        return {
+            "results": [line for kind, line in lines if kind == "results"],
+            "tables": [line for kind, line in lines if kind == "table"],
+        }
+
+    @property
+    def characters(self) -> int:
+        """Characters of the record in a prompt."""
+        return len(self.page.whole) + sum(map(len, chain(*self._list_full_text().values())))
+
+
+class WholeTexts(BaseModel, frozen=True, extra="forbid"):
+    """The full texts that a model was shown whole in a turn, in prompts of their own, and what these took."""
+
+    publications: int = 0
+    characters: int = 0
+    """Of these records in the prompts, without instructions."""
+    prompts: int = 0
+    """Repeated ones included."""
+    tokens: tuple[int, int] = (0, 0)
+    """Prompt and completion tokens, those at a batch's price included."""
+    batch_tokens: tuple[int, int] = (0, 0)
 
 
 @dataclass
@@ -93,6 +132,10 @@ class ReadingResults:
     batched: RequestUsage = field(default_factory=lambda: RequestUsage(prompt_tokens=0, completion_tokens=0))
     """Part of `usage` at a batch's price."""
     batch_notes: list[str] = field(default_factory=list)
+    whole: WholeTexts = field(default_factory=WholeTexts)
+    """Part of `usage` for full texts that were shown whole."""
+    shortened: Counter[str] = field(default_factory=Counter)
+    """Number of full texts of which excerpts were shown in the end, by why the whole failed."""
     _checked: dict[str, CheckedStudy] = field(default_factory=dict)
     _studies: dict[str, MatchedStudy] = field(default_factory=dict)
     _views: dict[str, list[Reading]] = field(default_factory=dict)
@@ -156,6 +199,18 @@ class ReadingResults:
         """Note that a draft was rejected, in whole or in parts."""
         self.refused.setdefault((what, reason), []).append(draft.evidence_key[:60])
 
+    def add_whole(
+        self, *, prompts: int = 0, usage: RequestUsage | None = None, batch_usage: RequestUsage | None = None
+    ) -> None:
+        """Count prompts with whole full texts, and the tokens that they took."""
+        self.whole = self.whole.model_copy(
+            update={
+                "prompts": self.whole.prompts + prompts,
+                "tokens": _add_tokens(self.whole.tokens, usage),
+                "batch_tokens": _add_tokens(self.whole.batch_tokens, batch_usage),
+            }
+        )
+
     @property
     def notes(self) -> list[str]:
         """Notes on the reading for the report, a line for each reason."""
@@ -164,7 +219,18 @@ class ReadingResults:
             f"Of the model's {what.format(len(which))} ({reason}): {listed(which, most=5)}"
             for (what, reason), which in self.refused.items()
         )
-        return [*self.batch_notes, *unread, *refused]
+        shortened = (
+            f"{counted(number, 'full text')} read in excerpts, as the model did not take the whole: {why}"
+            for why, number in self.shortened.items()
+        )
+        return [*self.batch_notes, *unread, *shortened, *refused]
+
+
+def _add_tokens(tokens: tuple[int, int], usage: RequestUsage | None) -> tuple[int, int]:
+    """Add a call's prompt and completion tokens."""
+    if usage is None:
+        return tokens
+    return tokens[0] + usage.prompt_tokens, tokens[1] + usage.completion_tokens
 
 
 def to_read(pool: Iterable[Evidence], asked: Question, *, in_short: bool = False) -> list[ToRead]:
@@ -180,7 +246,9 @@ def to_read(pool: Iterable[Evidence], asked: Question, *, in_short: bool = False
         trial, is_publication = record.trial, kind_of(record) == "publication"
         tells = record.has_abstract if is_publication else trial and (trial.results or trial.why_stopped)
         if (tells or (drugs and is_publication)) and has_background(record, asked):
-            found.append(ToRead(record, tuple(drugs), condition, in_short and is_publication))
+            found.append(
+                ToRead(record, tuple(drugs), condition, in_short and is_publication, is_whole=bool(why_whole(record)))
+            )
     return found
 
 
@@ -204,12 +272,17 @@ class _Stage:
             with self.gathered.place() as place:
                 answer = await self._ask(batch)
             add_usage(found.batched, place.usage)
+            if batch[0].is_whole:
+                found.add_whole(batch_usage=place.usage)
         else:
             async with self.free:
                 answer = await self._ask(batch)
         if answer.given is None and answer.was_too_long and len(batch) > 1:
             halves = batch[: len(batch) // 2], batch[len(batch) // 2 :]
             await asyncio.gather(*(self.read(half, is_first=False) for half in halves))
+        elif answer.given is None and batch[0].is_whole:  # often longer than what a small model takes
+            found.shortened[answer.failures[-1]] += len(batch)
+            await self.read([replace(record, is_whole=False) for record in batch], is_first=False)
         elif answer.given is None:
             found.failures[answer.failures[-1]] += len(batch)
         elif refused := found.take(answer.given.studies, batch, version):
@@ -232,6 +305,8 @@ class _Stage:
         messages = to_ask(prompt("reader.md"), "\n".join(filter(None, [head + shown, further])), source="reader")
         answer = await ask([self.client], messages, StudiesDraft, self.token)
         add_usage(self.found.usage, answer.usage)
+        if batch[0].is_whole:
+            self.found.add_whole(prompts=1, usage=answer.usage)
         return answer
 
 
@@ -256,11 +331,15 @@ async def read(
         timeout_s: seconds for all of them; unread records are counted. None, or a provider's batch API, has no limit.
         in_batch: whether to use that API.
     """
-    size = sum(len(each.page.whole) for each in records)
-    number = max(-(-len(records) // BATCH), min(len(records), -(-size // BATCH_CHARACTERS)))
-    gathered = Gathered(number) if in_batch else None
+    whole = [record for record in records if record.is_whole]
+    batches = [
+        *_cut_evenly([record for record in records if not record.is_whole], BATCH_CHARACTERS),
+        *_cut_evenly(whole, WHOLE_CHARACTERS),
+    ]
+    gathered = Gathered(len(batches)) if in_batch else None
     stage = _Stage(client, question, marker, cancellation_token, gathered)
-    tasks = [asyncio.ensure_future(stage.read(records[at::number])) for at in range(number)]  # of even sizes
+    stage.found.whole = WholeTexts(publications=len(whole), characters=sum(record.characters for record in whole))
+    tasks = [asyncio.ensure_future(stage.read(batch)) for batch in batches]
     for task in tasks:
         cancellation_token.link_future(task)
     found, late = stage.found, set[asyncio.Task[None]]()
@@ -277,3 +356,10 @@ async def read(
         unread = sum(each.fingerprint not in found.done for each in records) - found.failures.total()
         found.failures["its time was up"] += unread
     return found
+
+
+def _cut_evenly(records: Sequence[ToRead], most: int) -> list[Sequence[ToRead]]:
+    """Cut records into batches of even sizes, of `most` characters on average; empty without records."""
+    size = sum(record.characters if record.is_whole else len(record.page.whole) for record in records)
+    number = max(-(-len(records) // BATCH), min(len(records), -(-size // most)))
+    return [records[at::number] for at in range(number)]

@@ -17,6 +17,7 @@ from willowbark.tools.appraisal.certainty import OPTIMAL_SIZE, appraise_candidat
 from willowbark.tools.lexicon import canonical_class, canonical_condition, canonical_drug, class_members, find_drugs
 from willowbark.tools.lexicon.drugs import belongs_to_class
 from willowbark.tools.questions import Question, parse_question, preprocess_query
+from willowbark.tools.questions.trials import trial_queries
 from willowbark.tools.reading.document import Document
 from willowbark.tools.reading.numbers import tells_figures
 from willowbark.tools.reading.reading import RANDOMISED, StudyDesign
@@ -27,12 +28,15 @@ from willowbark.tools.records.registry import gives
 from willowbark.tools.search import Status
 from willowbark.tools.toolbox import MAX_DRUGS, InputKind, citations_query
 from willowbark.tools.wording import capital, counted
+from willowbark.tools.works.drug_names import codes_in
 
 LEADING = 6  # candidates whose mechanisms count for the mechanism score
 UNTRIED_SCORE = 5  # candidates_score while drugs listed for the condition were not searched for: the search continues
 ENOUGH_CANDIDATES = 5  # candidates with a verdict for the full score
 MAX_TESTS = 3  # queries on one hypothesis; one query tests all hypotheses
+MAX_SPELT = 50  # names in one query, with the drugs' research codes
 MAX_NAMED = 40  # drugs of one query: sources take queries by GET
+ENOUGH_STUDIES = 3  # of a drug, before more of any are looked for
 MAX_TRIED = 20  # records of the leading drug left out in turn to see whether its appraisal changes
 MAX_CHASED = 2  # publications of a run whose citations are followed, one per round: each takes five requests
 LOOKED_UP_BY = 2  # round by which approvals are looked up, since every report depends on them
@@ -59,6 +63,43 @@ class _Plan:
             self.searches += [
                 NextSearch(closes=why[:300], specialist=name, query=query) for query in queries for name in able
             ]
+
+    def ask_drugs(
+        self,
+        candidates: Sequence[Candidate],
+        drugs: Sequence[str],
+        trials: Sequence[str],
+        condition: str,
+        request: AssessmentRequest,
+    ) -> None:
+        """Ask for further records on drugs, all in one query.
+
+        While the trials that name the condition in their title are too many to be read at once, those of drugs with
+        few studies come first; then any records on drugs that no other query named.
+        """
+        searched, reading = {search.query for search in request.searches}, request.progress
+        if trials and trials[0] in reading.unread and reading.goes_on:
+            studied = {candidate.drug for candidate in candidates if _count_studies(candidate) >= ENOUGH_STUDIES}
+            wanted = _find_unasked([drug for drug in drugs if drug not in studied], searched)[:MAX_NAMED]
+            queries = _combine_in_trials(wanted, trials[0])
+        else:
+            in_full = [query for query in searched if not any(query.endswith(trial) for trial in trials)]
+            wanted = _find_unasked(drugs, in_full)[:MAX_NAMED]
+            codes = codes_in(record for search in request.searches for record in search.records)
+            queries = _combine_drugs([name for drug in wanted for name in (drug, *codes.get(drug, ()))], condition)
+        why = f"Further records on {', '.join(wanted)}, for or against."
+        self.ask(Gap(missing="further records", drugs=wanted), why, queries, "queries")
+
+    def ask_mechanisms(self, request: AssessmentRequest, searched: Collection[str]) -> None:
+        """Ask for records that test how the leading drugs might act, all in one query."""
+        leading = [candidate.drug for candidate in request.candidates if candidate.has_verdict][:LEADING]
+        hypotheses = [each for each in request.hypotheses.hypotheses if each.drug in leading]
+        tests = [f"({query})" for each in hypotheses for query in each.to_search_queries()[:MAX_TESTS]]
+        through = ", ".join(f"{each.drug} through {each.target}" for each in hypotheses)
+        query = _drop_searched([" OR ".join(tests)] if tests else [], searched)
+        acting = list(dict.fromkeys(each.drug for each in hypotheses))
+        way = Gap(missing="the way from target to condition", drugs=acting)
+        self.ask(way, f"Records on how drugs act: {through}.", query, "queries")
 
     def ask_later(self, later: Mapping[str, Mapping[str, InputKind]], asked: Question, query: str) -> None:
         """Ask what was left for later: the question's own query, its conditions and drugs."""
@@ -101,7 +142,7 @@ def assessment(request: AssessmentRequest) -> JudgeDraft:
     rest = {drug: {i.design for i in items} for drug, items in decisive.items() if not trials[drug]}
     best = "; ".join(f"{c.drug} ({c.appraisal.quality})" for c in decided[:5])
     reasoning = f"Studies support or contradict {counted(len(decided), 'drug')}; leading: {best}."
-    plan = _plan(asked, candidates, untried, request)
+    plan = plan_round(asked, candidates, untried, request)
     return JudgeDraft(
         mechanism_score=mechanism,
         mechanism_reasons=_reasons(("target known", known), ("target unknown", unknown)),
@@ -131,7 +172,7 @@ def _reasons(*told: tuple[str, list[str]]) -> list[Reason]:
     return [Reason.model_validate({"says": says, "drugs": drugs}) for says, drugs in told if drugs]
 
 
-def _plan(
+def plan_round(
     asked: Question, candidates: Sequence[Candidate], untried: Sequence[str], request: AssessmentRequest
 ) -> _Plan:
     """Plan the next round: while reading pays, further hits, all drugs in one query; then database look-ups.
@@ -154,18 +195,13 @@ def _plan(
             why = f"Records that name {name} by their own names alone."
             plan.ask(Gap(missing="further records", drugs=[name]), why, members, "queries")
         undecided = [candidate.drug for candidate in candidates if not candidate.has_verdict]
-        wanted = _find_unasked([*decided, *untried, *undecided], searched)[:MAX_NAMED]
-        why = f"Further records on {', '.join(wanted)}, for or against."
-        plan.ask(Gap(missing="further records", drugs=wanted), why, _combine_drugs(wanted, condition), "queries")
-
-        leading = [candidate.drug for candidate in request.candidates if candidate.has_verdict][:LEADING]
-        hypotheses = [each for each in request.hypotheses.hypotheses if each.drug in leading]
-        tests = [f"({query})" for each in hypotheses for query in each.to_search_queries()[:MAX_TESTS]]
-        through = ", ".join(f"{each.drug} through {each.target}" for each in hypotheses)
-        query = _drop_searched([" OR ".join(tests)] if tests else [], searched)
-        acting = list(dict.fromkeys(each.drug for each in hypotheses))
-        way = Gap(missing="the way from target to condition", drugs=acting)
-        plan.ask(way, f"Records on how drugs act: {through}.", query, "queries")
+        trials = trial_queries(asked)
+        plan.ask_drugs(candidates, [*decided, *untried, *undecided], trials, condition, request)
+        unread = reading.unread if reading.goes_on else []
+        further = [query for query in trials if query not in searched or query in unread] if reading.hits else []
+        why = f"Trials and reviews on {about}."
+        plan.ask(Gap(missing="further records", drugs=[]), why, further[:1], "queries")
+        plan.ask_mechanisms(request, searched)
 
         followed = {query for query in searched if query.startswith(citations_query(""))}
         if with_verdict and request.iteration >= CHASED_FROM and len(followed) < MAX_CHASED:
@@ -173,7 +209,7 @@ def _plan(
             for pmid in [pmid for pmid in hanging if citations_query(pmid) not in followed][:1]:
                 why = f"The verdict on {decided[0]} hangs on PMID {pmid}: what cites it, and what it cites."
                 plan.ask(Gap(missing="a second trial", drugs=decided[:1]), why, [citations_query(pmid)], "citations")
-        if reading.goes_on:
+        if reading.goes_on and not set(trials).intersection(reading.unread):
             left = f"{reading.hits - reading.read:,} of {reading.hits:,} hits"
             pages = f"Further pages of {counted(len(reading.unread), 'query')}"  # may repeat others' hits
             why = f"{left if reading.hits > reading.read else pages} unread."
@@ -190,6 +226,11 @@ def _plan(
         why = f"Mechanisms and labels of {', '.join(unknown)}."
         plan.ask(Gap(missing="mechanisms and labels", drugs=unknown), why, unknown, "drugs")
     return plan
+
+
+def _count_studies(candidate: Candidate) -> int:
+    found = candidate.appraisal
+    return len({*found.supporting, *found.contradicting, *found.inconclusive})
 
 
 def _hangs_on(candidate: Candidate) -> list[str]:
@@ -216,10 +257,16 @@ def _names_in(query: str) -> frozenset[str]:
 
 def _combine_drugs(drugs: Sequence[str], condition: str) -> list[str]:
     """Build one query for all drugs in the condition, by all its names; empty without drugs."""
-    names = list(drugs)[:MAX_NAMED]
+    names = list(drugs)[:MAX_SPELT]
     known = canonical_condition(condition) is not None  # quoting would exclude its other names
     beside = f" AND {condition if known else _quote_name(condition)}" if condition else ""
     return [preprocess_query(f"({' OR '.join(map(_quote_name, names))}){beside}")] if names else []
+
+
+def _combine_in_trials(drugs: Sequence[str], trials: str) -> list[str]:
+    """Narrow a query for trials to those that name any of the drugs; empty without drugs."""
+    named = " OR ".join(f'"{drug}"[tiab]' for drug in drugs)
+    return [f"({named}) AND {trials}"] if drugs else []
 
 
 def _drop_searched(queries: Sequence[str], searched: Collection[str]) -> list[str]:

@@ -37,9 +37,10 @@ from willowbark.agents.report.writing import DraftRequest
 from willowbark.tools.appraisal.appraised import Readings
 from willowbark.tools.lexicon import canonical_drug
 from willowbark.tools.questions import follow_up, parse_question, preprocess_query
+from willowbark.tools.questions.trials import first_queries
 from willowbark.tools.records.enclosure import RecordBlock, blocks, extract
 from willowbark.tools.records.evidence import checked_identifier
-from willowbark.tools.records.registry import asked_for_conditions
+from willowbark.tools.records.registry import asked_for_conditions, gives
 from willowbark.tools.toolbox import MAX_DRUGS, asked_by, replies_in
 
 from .assessing import assessment, draft
@@ -188,6 +189,8 @@ def _tokens(text: str) -> int:
 _NUMBERS = {"pmid": re.compile(r"\bPMID:?\s*(\d+)"), "nct_id": re.compile(r"\bNCT\d{8}\b")}
 _CITATIONS = re.compile(r"\bcitations of PMID:?\s*(\d+)", re.IGNORECASE)
 """Matches `citations_query` and variants that people type."""
+_FULL_TEXTS = re.compile(r"\bfull texts? of PMID:?\s*(\d+)", re.IGNORECASE)
+"""Matches `full_text_query` and variants that people type."""
 
 
 def _latest(messages: Sequence[LLMMessage]) -> tuple[str, list[str], list[tuple[FunctionCall, str]]]:
@@ -227,7 +230,9 @@ def tool_calls(messages: Sequence[LLMMessage], tools: Sequence[Tool | ToolSchema
             case "numbers":
                 field = next(each for each in _NUMBERS if each in fields)
                 found = [checked_identifier(field, each) for each in _NUMBERS[field].findall(text) if not wanted]
-                given = [{field: number} for number in dict.fromkeys(found) if number]
+                whole = _find_whole_texts(wanted or [text]) if "full_text" in fields else []
+                given = [{field: number} for number in dict.fromkeys(found) if number and number not in whole]
+                given += [{field: number, "full_text": True} for number in whole]
             case "citations":
                 cited = dict.fromkeys(number for each in wanted or [text] for number in _CITATIONS.findall(each))
                 given = [{"citations_of": each} for each in cited if checked_identifier("pmid", each)]
@@ -236,9 +241,10 @@ def tool_calls(messages: Sequence[LLMMessage], tools: Sequence[Tool | ToolSchema
                 chosen = [{"query": each} for each in conditions if source in for_conditions or each in wanted]
                 given = [each for query in chosen for each in _next_pages(name, query, answered, has_pages=False)]
             case "queries":
-                of_others = [each for each in wanted if _CITATIONS.search(each)]
+                of_others = [each for each in wanted if _CITATIONS.search(each) or _FULL_TEXTS.search(each)]
                 of_others += [each for each in wanted if "drugs" in ways.values() and canonical_drug(each)]
-                queries = [each for each in wanted if each not in of_others] if wanted else [text]
+                first = first_queries(question, of_trials=gives(name.removeprefix("search_")) == "trial")
+                queries = [each for each in wanted if each not in of_others] if wanted else first
                 asked = [{"query": preprocess_query(query)} for query in queries]
                 given = [
                     each for query in asked for each in _next_pages(name, query, answered, has_pages="page" in fields)
@@ -246,6 +252,12 @@ def tool_calls(messages: Sequence[LLMMessage], tools: Sequence[Tool | ToolSchema
         for arguments in given:
             calls.append(FunctionCall(id=f"{name}-{len(calls) + 1}", name=name, arguments=json.dumps(arguments)))
     return calls
+
+
+def _find_whole_texts(queries: Sequence[str]) -> list[str]:
+    """Return the PMIDs of which queries want the full text."""
+    named = (number for query in queries for number in _FULL_TEXTS.findall(query))
+    return [number for number in dict.fromkeys(named) if checked_identifier("pmid", number)]
 
 
 def _looked_up(tool: str, answered: Sequence[tuple[FunctionCall, str]]) -> set[str]:

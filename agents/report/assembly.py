@@ -25,7 +25,7 @@ from .findings import LONGEST, further_drugs, mechanism_of, mechanisms_found, me
 from .material import Material
 from .model import ResearchReport
 from .summary import first_screen, in_short, rate_confidence
-from .tables import best_estimate, evidence_table, flow, search_log, trial_table
+from .tables import best_estimate, evidence_table, flow, list_studies, search_log, trial_table
 from .texts import References, Said, write_line, write_lines
 from .tree import rows_of_blocks
 
@@ -101,6 +101,7 @@ def assemble(material: Material, mechanisms: MechanismFindings) -> ResearchRepor
         claims_repaired=material.repaired,
         claims_dropped=len(material.verdicts.dropped),
         evidence_table=evidence,
+        studies=list_studies(material.shown),
         trials=trial_table(material.candidates, material.records),
         search_log=search_log(material.dossier),
         flow=flow(material),
@@ -160,6 +161,7 @@ def _drug_candidate(
         missed_citations=found.missed,
         claims=sorted(claims, key=lambda claim: _STANCES[claim.stance]),
         study_limits=limits[:MAX_LIMITS],
+        in_detail=candidate in material.detailed,
     )
 
 
@@ -267,6 +269,7 @@ def limitations(material: Material) -> list[str]:
         "unsized": ", ".join(c.drug for c in shown if all(r.item.sample_size is None for r in c.records)),
         "full_texts": len(licences),
         "licences": listed(sorted(set(licences))),
+        "cut": sum(bool(r.paper and (r.paper.full_text or {}).get("is_cut")) for r in pool),
         "unread": dict(sorted(unread.items())),
     }
     lines = write_lines("limitations", "limitations", m=material, l=data)

@@ -11,10 +11,12 @@ from willowbark.tools.appraisal import Level, Quality
 from willowbark.tools.appraisal.candidates import CandidateGroup
 from willowbark.tools.appraisal.certainty import STOPPED, CandidateOutcome, StudyFacts
 from willowbark.tools.appraisal.posted import PostedFinding
+from willowbark.tools.appraisal.suitability import is_barred
 from willowbark.tools.mechanism import Chain
 from willowbark.tools.reading.numbers import P_VALUE, EffectSize
 from willowbark.tools.reading.reading import Value, ValueKind
 from willowbark.tools.records import EvidenceType
+from willowbark.tools.records.study import Study
 from willowbark.tools.wording import counted
 
 from ..approval import Approval
@@ -34,6 +36,8 @@ CURATED, PUBLISHED = 0.9, 0.45  # confidence in an answer by its source, our con
 EVENTS_NOTE = "counts only; they do not show that the drug caused them"
 READING, BATCHED = "reading", "reading in batches"
 """In the account of tokens: specialists' reading, apart from their choice of queries; the same at a batch's price."""
+TEXTS, BATCHED_TEXTS = "reading whole full texts", "reading whole full texts in batches"
+"""In the account of tokens: the reading of full texts that decide, in prompts of their own; likewise."""
 OTHER_CALLS = "other"
 """In the account of tokens: calls outside turns, such as the reading of the question and lost answers."""
 RUNNING = frozenset({"RECRUITING", "NOT_YET_RECRUITING", "ENROLLING_BY_INVITATION", "ACTIVE_NOT_RECRUITING"})
@@ -169,12 +173,19 @@ class DrugCandidate(BaseModel, extra="forbid"):
     claims: list[Claim] = []
     """Verified ones."""
     study_limits: list[StudyLimit] = []
+    in_detail: bool = True
+    """False for those that the table of further drugs has in a line each."""
 
     @property
     def marks(self) -> list[str]:
         """Its cautions in short: `withdrawn`, `contraindication on the label`, `boxed warning`."""
         kinds = dict.fromkeys(caution.partition(":")[0].lower() for caution in self.cautions)
         return [_LABELLED.get(kind, kind) for kind in kinds]
+
+    @property
+    def is_barred(self) -> bool:
+        """Whether it was withdrawn from a market, or is not for the people whom the question names: it never leads."""
+        return is_barred(self.cautions)
 
     @property
     def level(self) -> str:
@@ -466,6 +477,8 @@ class ReportContent(BaseModel, extra="forbid"):
     claims_dropped: int = Field(default=0, ge=0)
     evidence_table: list[EvidenceRow] = []
     """Every record appraised for a candidate, by candidate in order."""
+    studies: list[Study] = []
+    """What the records of `evidence_table` compared and found, one study a record and reader whose reading counts."""
     trials: list[TrialRow] = []
     search_log: list[SearchLogEntry] = []
     flow: Flow = Field(default_factory=Flow)

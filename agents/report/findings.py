@@ -3,6 +3,7 @@
 Status and harms are quoted or counted; nothing is weighed against benefit or recommended.
 """
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -15,6 +16,7 @@ from willowbark.tools.lexicon.matching import stems
 from willowbark.tools.questions import speaks_of
 from willowbark.tools.questions.kinds import ON_HARM
 from willowbark.tools.reading.screening import readable, set_aside
+from willowbark.tools.reading.sections import why_whole
 from willowbark.tools.reading.text import sentences
 from willowbark.tools.records import Drug, DrugApproval, Label
 from willowbark.tools.records.enclosure import visible
@@ -24,12 +26,11 @@ from willowbark.tools.sources.drugs.drug_record import signalled, warned
 from willowbark.tools.wording import counted, listed, short
 
 from ..asking import PROMPTS_VERSION
-from .content import CURATED, PUBLISHED
+from .content import BATCHED_TEXTS, CURATED, PUBLISHED, TEXTS
 from .forms.blocks import Section
 from .material import Material
 from .texts import Said
 
-MAX_OTHERS = 10  # names of drugs that are not candidates
 MAX_PATHWAYS = 3
 MAX_TARGETS = 6  # gene symbols in a line; receptor families have dozens
 MOST_QUOTED = 2  # sentences of each kind
@@ -48,23 +49,25 @@ _KINDS = {
 
 def further_drugs(material: Material) -> list[Said]:
     """Tell of drugs that are not candidates, by their readings."""
-    others = [c for c in material.candidates if c not in material.shown]
-    decided = [c for c in others if c.appraisal.telling]
-    unclear = [c for c in others if c not in decided and c.appraisal.inconclusive]
+    others = [c for c in material.candidates if c not in material.detailed]
+    found = [(c, counted_studies(c)) for c in others]
     data = {
         "m": material,
-        "complications": [c for c in decided if c.helps_complications_alone][:MAX_OTHERS],
-        "decided": [c for c in decided if not c.helps_complications_alone],
-        "unclear": unclear[:MAX_OTHERS],
-        "silent": listed([c.drug for c in others if c not in [*decided, *unclear]], most=MAX_OTHERS),
-        "most": MAX_OTHERS,
+        "rows": [(c, keys) for c, keys in found if keys],
+        "silent": listed([c.drug for c, keys in found if not keys], most=len(found)),
     }
     return [Said("findings", "further", data)]
 
 
+def counted_studies(candidate: Candidate) -> list[str]:
+    """List the records that compared a drug in the condition, those with a verdict first."""
+    found = candidate.appraisal
+    return [*found.contradicting, *found.supporting, *found.missed, *found.inconclusive]
+
+
 def mechanisms_found(material: Material) -> list[Said]:
     """Tell of each candidate's mechanism by the drug databases."""
-    told = [(c, mechanism_of(c), ", ".join(c.pathways[:MAX_PATHWAYS])) for c in material.shown]
+    told = [(c, mechanism_of(c), ", ".join(c.pathways[:MAX_PATHWAYS])) for c in material.detailed]
     unknown = [c.drug for c, how, _ in told if not how]
     looked_up = [drug for drug in unknown if drug in material.looked_up]
     skipped = [drug for drug in unknown if drug not in material.looked_up]
@@ -90,7 +93,7 @@ def safety(material: Material) -> list[Said]:
         if drug := drug_of(record):
             entries.setdefault(drug, []).append(record)
     quoted, told, silent = dict[str, str](), list[Said](), list[str]()
-    for candidate in material.shown:
+    for candidate in material.detailed:
         drug, records = candidate.drug, entries.get(candidate.drug, [])
         drugs = [(each.key, each.citation.source, each.record) for each in records if isinstance(each.record, Drug)]
         reporting, quotes = _harms_of(candidate, material, quoted)
@@ -201,5 +204,26 @@ def methodology(material: Material) -> list[Said]:
         "by_source": (CURATED, PUBLISHED) if material.asked.kind in (*ON_HARM, "mechanism", "compare") else None,
         "differ": sum(record.item.second_reader not in (None, record.item.direction.value) for record in records),
         "prompts": PROMPTS_VERSION,
+        "texts": _count_whole_texts(material),
     }
     return [Said("findings", "methodology", data)]
+
+
+def _count_whole_texts(material: Material) -> dict[str, Any] | None:
+    """Count the full texts that a model was shown whole: why, in how many prompts, at which price; None without any."""
+    turns = [findings.whole_texts for findings in material.dossier.in_order]
+    prompts = sum(turn.prompts for turn in turns)
+    if not prompts:
+        return None
+    reasons = Counter(filter(None, map(why_whole, material.pool)))
+    costs = [turn.cost_usd for turn in material.usage if turn.agent in (TEXTS, BATCHED_TEXTS)]
+    is_priced = costs and None not in costs
+    return {
+        "publications": sum(turn.publications for turn in turns),
+        "reasons": listed([f"{reason}: {number}" for reason, number in reasons.most_common()]),
+        "characters": sum(turn.characters for turn in turns),
+        "prompts": prompts,
+        "tokens": sum(sum(turn.tokens) for turn in turns),
+        "in_batch": sum(sum(turn.batch_tokens) for turn in turns),
+        "cost": f"{sum(cost or 0.0 for cost in costs):.4f}" if is_priced else None,
+    }

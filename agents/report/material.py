@@ -20,7 +20,7 @@ from ..assessment import JudgeAssessment, sources_breakdown
 from ..findings import Dossier
 from .content import TurnUsage
 
-MAX_CANDIDATES = 24  # in the report; further ones are only named
+MAX_DETAILED = 24  # drugs in detail; the others with a result have a line each
 
 
 @dataclass(frozen=True)
@@ -57,10 +57,9 @@ class Material:
 
     @cached_property
     def shown(self) -> list[Candidate]:
-        """Candidates shown in the report: those with a verdict and a place in the list.
+        """All candidates with a verdict, best first; empty if the question does not ask what helps.
 
-        Empty if the question does not ask what helps. Drugs that only help complications come after the others, unless
-        asked about. Drugs that failed are never cut off.
+        Drugs that only help complications come after the others, unless asked about.
         """
         if not self.asked.asks_what_helps:
             return []
@@ -70,7 +69,12 @@ class Material:
             wanted = candidate.drug in self.asked.drugs or candidate.in_asked_class
             return candidate.helps_complications_alone and not wanted
 
-        return select_shown(sorted(found, key=is_aside), MAX_CANDIDATES)
+        return sorted(found, key=is_aside)
+
+    @cached_property
+    def detailed(self) -> list[Candidate]:
+        """Those shown in detail: the first ones, and all that failed; of the others the report has a line each."""
+        return select_shown(self.shown, MAX_DETAILED)
 
     @property
     def silent_sources(self) -> list[str]:

@@ -8,7 +8,9 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from willowbark.tools.appraisal import Level
+from willowbark.tools.appraisal.suitability import NOT_CHECKED, people_of
 from willowbark.tools.questions import speaks_of
+from willowbark.tools.records import Label
 from willowbark.tools.records.registry import title_of
 from willowbark.tools.wording import capital, counted, listed, short
 
@@ -90,8 +92,10 @@ def _answer(material: Material, candidates: Sequence[DrugCandidate]) -> str:
     asked = material.asked
     by_name = [c for c in candidates if c.name in asked.drugs]
     outside = [c for c in candidates if c not in by_name and c.in_asked_class is False]
-    withdrawn = [c for c in candidates if c not in by_name and "withdrawn" in c.marks and _is_supported(c)]
-    others = [c for c in candidates if c not in by_name and c not in outside and c not in withdrawn]
+    barred = [c for c in candidates if c not in by_name and c.is_barred and _is_supported(c)]
+    withdrawn = [c for c in barred if "withdrawn" in c.marks]
+    unsuited = [c for c in barred if c not in withdrawn]
+    others = [c for c in candidates if c not in by_name and c not in outside and c not in barred]
     known = {*(c.name for c in by_name), *(c.drug for c in material.aside)}
     established = [c for c in others if c.group == "established"]
     not_in_people = {c.drug for c in material.shown if c.is_preclinical}
@@ -110,9 +114,17 @@ def _answer(material: Material, candidates: Sequence[DrugCandidate]) -> str:
         "preclinical": listed(list(map(_display_name, preclinical)), most=4),
         "established": _by_level(established),
         "outside": listed(beside, most=3),
+        "unsuited": listed([f"{short(c.name)} ({c.certainty} certainty)" for c in unsuited]),
+        "unsuited_for": listed(people_of(asked)),
+        "unlabelled": listed(people_of(asked)) if candidates and not _has_labels(material) else "",
+        "both": listed(asked.conditions) if asked.is_both else "",
         "withdrawn": listed([f"{short(c.name)} ({c.certainty} certainty)" for c in withdrawn]),
     }
     return write_line("summary", "answer", a=data)
+
+
+def _has_labels(material: Material) -> bool:
+    return any(isinstance(record.record, Label) for record in material.pool)
 
 
 def _by_level(candidates: Sequence[DrugCandidate]) -> list[tuple[Level, list[str]]]:
@@ -124,7 +136,8 @@ def _by_level(candidates: Sequence[DrugCandidate]) -> list[tuple[Level, list[str
 
 def _display_name(candidate: DrugCandidate) -> str:
     """Return a drug's name, marked if it was withdrawn, is contraindicated, or was only studied for prevention."""
-    marks = [*["for prevention"] * candidate.for_prevention, *candidate.marks]
+    told = [mark for mark in candidate.marks if not mark.startswith(NOT_CHECKED.lower())]
+    marks = [*["for prevention"] * candidate.for_prevention, *told]
     return f"{short(candidate.name)}{f' ({listed(marks)})' if marks else ''}"
 
 
@@ -135,7 +148,7 @@ def _is_supported(candidate: DrugCandidate) -> bool:
 def _leaders(material: Material, candidates: Sequence[DrugCandidate]) -> list[SummaryPart]:
     """Give best estimates of supported drugs: those asked about, repurposing candidates, then approved ones."""
     names = material.asked.drugs
-    supported = [c for c in candidates if _is_supported(c) and (c.name in names or "withdrawn" not in c.marks)]
+    supported = [c for c in candidates if _is_supported(c) and (c.name in names or not c.is_barred)]
     ordered = sorted(supported, key=lambda c: (c.name not in names, c.group == "established"))
     return [
         SummaryPart(

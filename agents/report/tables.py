@@ -23,6 +23,7 @@ from willowbark.tools.records import EvidenceType, Trial
 from willowbark.tools.records.card import ENTRIES
 from willowbark.tools.records.evidence import Evidence
 from willowbark.tools.records.registry import kind_of, takes_names
+from willowbark.tools.records.study import Study
 from willowbark.tools.wording import short
 
 from ..asking.claims import plain
@@ -95,6 +96,21 @@ def _row(drug: str, appraised: AppraisedRecord, record: Evidence) -> EvidenceRow
         "values": values_of(appraised),
     }
     return EvidenceRow.model_validate(own)
+
+
+def list_studies(shown: Sequence[Candidate]) -> list[Study]:
+    """List the studies behind the report's candidates, one a record and reader.
+
+    A reader of single drugs gives a study for each drug; they are joined, the first one's deciding comparison first.
+    """
+    studies = dict[tuple[str, str, str], Study]()
+    for candidate in shown:
+        for appraised in candidate.records:
+            study = appraised.study.model_copy(update={"key": appraised.key})
+            identity = (study.key, study.reader, study.version)
+            former = studies.get(identity)
+            studies[identity] = former.joined(study) if former else study
+    return list(studies.values())
 
 
 def evidence_type_of(appraised: AppraisedRecord) -> EvidenceType:

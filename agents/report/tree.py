@@ -102,7 +102,8 @@ def candidates(report: ReportContent) -> Section:
         return Section("Candidates", "candidates", write_blocks("candidates", "no_candidates", report=report))
     with_block = rows_of_blocks(report.candidates, report.evidence_table)
     new, established = list[tuple[Any, ...]](), list[tuple[Any, ...]]()
-    for place, candidate in enumerate(report.candidates, 1):
+    detailed = [each for each in enumerate(report.candidates, 1) if each[1].in_detail]
+    for place, candidate in detailed:
         rows = [row for row in report.evidence_table if row.drug == candidate.name]
         studies = [row for row in rows if candidate.stance_of(row) in ("supports", "contradicts", "missed")]
         best = candidate.best_estimate.key if candidate.best_estimate else None

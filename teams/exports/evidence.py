@@ -5,15 +5,18 @@ No cell is a formula. In CSV a cell that a spreadsheet would read as a formula i
 workbook texts are written as texts, and remain so when edited. https://xlsxwriter.readthedocs.io
 """
 
-import csv
 import io
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 from willowbark.agents.report.content import Pico
 from willowbark.agents.report.forms import url_of
 from willowbark.agents.report.model import ResearchReport
 from willowbark.tools.reading.reading import ValueKind
 from willowbark.tools.records.enclosure import one_line
+
+from .cells import csv_text, plain_text
+from .comparisons import COMPARISON_COLUMNS, report_rows
 
 WIDTHS = {
     "drug": 14, "stance": 12, "verdict": 12, "key": 16, "title": 44, "date": 11,
@@ -27,9 +30,7 @@ COLUMNS = tuple(WIDTHS)
 REVIEWER = ("reviewer_verdict", "reviewer_note")
 """Columns that the workbook leaves for the reviewer."""
 VERDICTS = ("supports", "contradicts", "inconclusive", "not assessed", "exclude")
-FORMULA_STARTS = ("=", "+", "-", "@", "＝", "＋", "－", "＠")
 _VALUES: tuple[ValueKind, ...] = ("estimate", "dose", "tolerability")
-_LONGEST = 32_000  # characters; Excel's cells hold 32,767
 _ABOUT = (
     "One row per candidate drug and record. An empty cell means not reported; for flags, could not be checked.",
     "verdict: what the record says of the drug. stance: how it counts in the appraisal; retracted ones are excluded.",
@@ -38,16 +39,14 @@ _ABOUT = (
     "figures and passage: verbatim from the record; section is where the passage occurs; in_figures is "
     "another sentence, which gives the result in figures where the passage does not.",
     "reviewer_verdict and reviewer_note are for you.",
+    "Comparisons: one row per comparison of a study, as its reader read it; place 1 decides. An empty cell means not "
+    "reported, or not read by this reader.",
 )
 
 
 def as_csv(report: ResearchReport) -> bytes:
     """Export as CSV; an empty cell means "not reported", or for flags "could not be checked"."""
-    file = io.StringIO(newline="")
-    writer = csv.writer(file, lineterminator="\r\n")
-    writer.writerow(COLUMNS)
-    writer.writerows(map(safe_cell, row) for row in _rows(report))
-    return file.getvalue().encode("utf-8-sig", errors="replace")
+    return csv_text([COLUMNS, *_rows(report)]).encode("utf-8-sig", errors="replace")
 
 
 def as_xlsx(report: ResearchReport) -> bytes:
@@ -60,19 +59,11 @@ def as_xlsx(report: ResearchReport) -> bytes:
         book.set_properties({"title": one_line(report.title, 255), "created": report.generated_at.replace(tzinfo=None)})
         text = book.add_format({"text_wrap": True, "valign": "top", "quote_prefix": True})
         head = book.add_format({"bold": True, "text_wrap": True, "valign": "top", "bottom": 1})
-        sheet, about = book.add_worksheet("Evidence"), book.add_worksheet("About")
-        sheet.freeze_panes(1, 1)
-        for column, name in enumerate((*COLUMNS, *REVIEWER)):
-            sheet.write_string(0, column, name, head)
-            sheet.set_column(column, column, WIDTHS.get(name, 24))
-        last = 0
-        for last, row in enumerate(_rows(report), 1):
-            for column, value in enumerate(row):
-                if isinstance(value, int | float) and not isinstance(value, bool):
-                    sheet.write_number(last, column, value, text)
-                elif said := plain_text(value):
-                    sheet.write_string(last, column, said, text)
-        sheet.autofilter(0, 0, last, len(COLUMNS) + len(REVIEWER) - 1)
+        sheet = book.add_worksheet("Evidence")
+        compared = book.add_worksheet("Comparisons")
+        about = book.add_worksheet("About")
+        last = _fill(sheet, (*COLUMNS, *REVIEWER), list(_rows(report)), head, text)
+        _fill(compared, tuple(COMPARISON_COLUMNS), [tuple(row.values()) for row in report_rows(report)], head, text)
         choice = {"validate": "list", "source": list(VERDICTS), "ignore_blank": True}
         sheet.data_validation(1, len(COLUMNS), max(last, 1), len(COLUMNS), choice)
         about.set_column(0, 0, 110)
@@ -80,6 +71,22 @@ def as_xlsx(report: ResearchReport) -> bytes:
         for place, said in enumerate((report.title, report.research_question, when, report.disclaimer, *_ABOUT)):
             about.write_string(place, 0, plain_text(said), text)
     return file.getvalue()
+
+
+def _fill(sheet: Any, columns: Sequence[str], rows: Sequence[Sequence[object]], head: Any, text: Any) -> int:
+    """Write a sheet's heads and rows; return how many rows there are."""
+    sheet.freeze_panes(1, 1)
+    for column, name in enumerate(columns):
+        sheet.write_string(0, column, name, head)
+        sheet.set_column(column, column, WIDTHS.get(name, 24 if name in REVIEWER else 16))
+    for line, row in enumerate(rows, 1):
+        for column, value in enumerate(row):
+            if isinstance(value, int | float) and not isinstance(value, bool):
+                sheet.write_number(line, column, value, text)
+            elif value is not None and plain_text(value):
+                sheet.write_string(line, column, plain_text(value), text)
+    sheet.autofilter(0, 0, len(rows), len(columns) - 1)
+    return len(rows)
 
 
 def _rows(report: ResearchReport) -> Iterator[tuple[object, ...]]:
@@ -100,20 +107,3 @@ def _rows(report: ResearchReport) -> Iterator[tuple[object, ...]]:
             "url": url_of(row.key, urls.get(row.key, "")),
         }
         yield tuple(values[name] for name in COLUMNS)
-
-
-def plain_text(value: object) -> str:
-    """Format a value as one line: empty for None, `yes` or `no`, a number without needless digits."""
-    if value is None or isinstance(value, bool):
-        return {None: "", True: "yes", False: "no"}[value]
-    return f"{value:g}" if isinstance(value, float) else one_line(str(value), _LONGEST)
-
-
-def safe_cell(value: object) -> str:
-    """Format a value for a cell so that no spreadsheet runs it as a formula.
-
-    >>> safe_cell("=1+1"), safe_cell("@SUM(A1)"), safe_cell("p = 0.05"), safe_cell(None), safe_cell(12)
-    ("'=1+1", "'@SUM(A1)", 'p = 0.05', '', '12')
-    """
-    said = plain_text(value)
-    return f"'{said}" if isinstance(value, str) and said.startswith(FORMULA_STARTS) else said

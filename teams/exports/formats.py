@@ -1,7 +1,7 @@
 """Export a report: `render(report, "html")` returns one format, `write(report, folder, names)` writes several.
 
 An export is a function from a report to bytes, and one line in `FORMATS`; the same report gives the same bytes.
-Libraries that a format needs come with the extra `report` and are imported on first use.
+Libraries that a format needs come with the extras `report` and `scale` and are imported on first use.
 """
 
 import json
@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from willowbark.agents.report.forms.blocks import ReportTree
     from willowbark.agents.report.model import ResearchReport
 
-_EXTRA_MODULES = frozenset({"matplotlib", "docx", "lxml", "xlsxwriter"})
+_EXTRAS = {**dict.fromkeys(("matplotlib", "docx", "lxml", "xlsxwriter"), "report"), "pyarrow": "scale"}
+"""Extra of the package that brings each library."""
 _BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome", "msedge")
 _LONGEST_S = 120.0  # for printing
 _FLAGS = (
@@ -93,6 +94,8 @@ FORMATS = (
     Format("docx", "report.docx", "docx"),
     Format("csv", "evidence.csv", "evidence"),
     Format("xlsx", "evidence.xlsx", "evidence"),
+    Format("comparisons", "comparisons.csv", "comparisons"),
+    Format("parquet", "comparisons.parquet", "comparisons"),
     Format("md", "report.md", lambda report: report.to_markdown(_APPENDIX_FILE).encode()),
     Format("appendix", _APPENDIX_FILE, lambda report: report.to_appendix().encode()),
     Format("json", "report.json", lambda report: f"{report.to_json()}\n".encode()),
@@ -124,9 +127,10 @@ def render(report: "ResearchReport", name: str) -> bytes:
         make = getattr(import_module(f".{made_by}", __package__), f"as_{name}") if isinstance(made_by, str) else made_by
         content: bytes = make(report)
     except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] not in _EXTRA_MODULES:
+        library = (error.name or "").partition(".")[0]
+        if library not in _EXTRAS:
             raise
-        raise MissingExtra(name, "report") from None
+        raise MissingExtra(name, _EXTRAS[library]) from None
     return content
 
 

@@ -10,7 +10,7 @@ import inspect
 import json
 import os
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import wraps
 from importlib.util import find_spec
@@ -25,6 +25,8 @@ from willowbark.teams import faces
 from willowbark.tools.errors import MissingExtra, UsageError
 
 if TYPE_CHECKING:
+    from willowbark.tools.library.looking_up import LookedUp
+
     from ..run.options import RunOptions
 
 EXIT_CODES = (
@@ -80,7 +82,7 @@ _RUN = Annotated[
 
 _DEPTH = Literal["quick", "standard", "exhaustive"]
 _MODELS = "baseline, openai/MODEL, anthropic/MODEL, ollama/MODEL or azure/DEPLOYMENT."
-_FORMATS = "Of html, bib, ris, csl, pdf, docx, csv, xlsx, md, appendix, json, schema."
+_FORMATS = "Of html, bib, ris, csl, pdf, docx, csv, xlsx, comparisons, parquet, md, appendix, json, schema."
 _DIR = {"metavar": "DIR"}
 _FILE = {"metavar": "FILE"}
 
@@ -94,7 +96,7 @@ def _option(kind: Any, help_text: str, *names: str, default: Any = None, **more:
 
 _OPTIONS: dict[str, tuple[Any, Any]] = {
     "offline": _option(bool, "Search the bundled library, without network.", "--offline"),
-    "library": _option(str, "Search a folder of records, without network; or `bundled`.", metavar="FOLDER"),
+    "library": _option(str, "Search a folder or file of records, without network; or `bundled`.", metavar="PATH"),
     "model": _option(str, _MODELS, metavar="NAME"),
     "in_place": _option(bool, "Check folders, library and weights alone; ask no source.", "--offline"),
     "settings": _option(Path, "Settings, instead of ./willowbark.toml.", "--config", **_FILE),
@@ -130,11 +132,21 @@ _OPTIONS: dict[str, tuple[Any, Any]] = {
     "runs": _option(Path, "Folder that holds the run folders.", **_DIR),
     "to": _option(str, _FORMATS, "--to", default="html", metavar="FORMATS"),
     "export_out": _option(Path, "Target folder; by default the run's own.", "--out", **_DIR),
-    "form": _option(Literal["jsonl", "xml", "nbib", "ris", "csv"], "By default from the file extension.", "--format"),
     "condition": _option(str, "Condition for records that name none.", metavar="NAME"),
     "read_out": _option(Path, "New file for the output.", "--out", **_FILE),
+    "read_to": _option(
+        Literal["jsonl", "csv"],
+        "Studies as JSON lines, or their comparisons as CSV; else by the ending of --out.",
+        "--to",
+    ),
     "team_model": _option(str, "Model for every agent.", "--model", default="baseline", metavar="NAME"),
-    "source": _option(Path, "Folder of PubMed's baseline and update files, each with its .md5.", "--from", **_DIR),
+    "source": _option(
+        Path,
+        "File or folder of records: PubMed's files with their .md5, or of any other form.",
+        "--from",
+        metavar="PATH",
+    ),
+    "no_look_up": _option(bool, "Look nothing up: records of a number alone are counted.", "--offline"),
     "drugs": _option(Path, "CSV with a column `drug`: screen only these drugs.", **_FILE),
     "engine": _option(str, "local, ray or ray://HOST:PORT.", default="local", metavar="ENGINE"),
     "screen_out": _option(Path, "Folder for results.", "--out", default=Path("screening"), **_DIR),
@@ -260,7 +272,9 @@ def ask(
 
     run_id = history.find_run(within)
     with Ledger.existing() as ledger:
-        answer = asyncio.run(ask_within(question, run_id, ledger, most=given["max_results"] or PASSAGES))
+        answer = asyncio.run(
+            ask_within(question, run_id, ledger, most=given["max_results"] or PASSAGES, tell=_print_err)
+        )
     text = answer.model_dump_json(indent=2) if given["as_json"] else answer.to_markdown()
     faces.terminal.write_out(visible(text))
     return 0
@@ -376,19 +390,20 @@ def export(run: _RUN, *, to: str, export_out: Path | None, runs: Path | None, se
     faces.terminal.write_lines(map(str, write(report, export_out or root / run_id, formats)))
 
 
-@command("form", "condition", "quiet", epilog=EXIT_CODES)
+@command("condition", "quiet", epilog=EXIT_CODES)
 def read(
     file: Annotated[
-        Path, Argument(help="JSON lines, PubMed XML, MEDLINE (.nbib), RIS or CSV; - reads standard input.")
+        Path, Argument(help="RIS, NBIB, BibTeX, EndNote, CSV, PubMed XML, JSON lines, PDF, …; - reads standard input.")
     ],
     *,
     read_out: Path | None,
+    read_to: Literal["jsonl", "csv"] | None,
     **given: Any,
 ) -> None:
-    """Extract what each record in a file reports about each drug. One JSON line each: role, verdict, design, quote."""
+    """Extract what each record in a file compared and found. Studies as JSON lines, or their comparisons as CSV."""
     from willowbark.tools.appraisal.appraised import load_reader  # noqa: PLC0415
 
-    faces.read.read_file(file, load_reader(), out=read_out, **given)
+    faces.read.read_file(file, load_reader(), out=read_out, to=read_to, **given)
 
 
 @command("model", "settings", "batch")
@@ -409,7 +424,9 @@ def screen(
     model reads each record once, and the trained reader stays the second reader. Exit code 4: it could read none.
     """
     from willowbark.tools.library import open_library  # noqa: PLC0415
+    from willowbark.tools.reading.store import STORE_FILE, StudyShelf  # noqa: PLC0415
 
+    from ..ledger.database import DEFAULT_PATH  # noqa: PLC0415
     from ..model_clients import BASELINE  # noqa: PLC0415
     from ..screening import read_names, screen  # noqa: PLC0415
     from ..screening.course import CONDITION_COLUMNS, DRUG_COLUMNS  # noqa: PLC0415
@@ -431,17 +448,20 @@ def screen(
         asyncio.run(model.check())
     elif options.batch:
         raise UsageError("--batch: name the model that reads: --model openai/… or anthropic/…")
-    done = screen(
-        names,
-        searched,
-        reads,
-        screen_out,
-        drugs=wanted,
-        most=most_records,
-        tell=(lambda _: None) if quiet else complain,
-        limiter=None if engine == "local" else ClusterLimiter(),
-        model=model,
-    )
+    beside = [searched.folder / STORE_FILE] if searched else []
+    with StudyShelf(DEFAULT_PATH.parent / STORE_FILE, beside, complain) as shelf:
+        done = screen(
+            names,
+            searched,
+            reads,
+            screen_out,
+            drugs=wanted,
+            most=most_records,
+            tell=(lambda _: None) if quiet else complain,
+            limiter=None if engine == "local" else ClusterLimiter(),
+            model=model,
+            shelf=shelf,
+        )
     for said in (*(f"{each}; skipped" for each in done.refused), *dict.fromkeys(done.by_model.unread)):
         complain(said)
     if done.empty:
@@ -450,7 +470,8 @@ def screen(
         complain(str(MissingExtra("Parquet, which is not written,", "scale")))
     lines = [
         f"{len(done.keys):,} conditions, {done.records:,} records, {done.read.due:,} readings "
-        f"({done.read.made:,} read now in {done.read.seconds:.0f} s), {done.cells:,} drugs with a verdict"
+        f"({done.read.made:,} read now in {done.read.seconds:.0f} s, {done.read.taken:,} from the store of studies), "
+        f"{done.cells:,} drugs with a verdict"
     ]
     if model:
         lines.append(f"{done.by_model.held:,} of {done.by_model.due:,} records read by a model: {model.account}")
@@ -486,8 +507,21 @@ def watch_list(*, workspace: Path) -> None:
 _FOLDER = Annotated[Path, Argument(metavar="FOLDER", help="Folder of the library.")]
 
 
-def _build(folder: Path, source: Path | None, *, must_exist: bool, quiet: bool) -> int:
-    """Add PubMed's files to a library; return the exit code."""
+def _look_up(names: Sequence[str]) -> "LookedUp":
+    """Ask the public sources for records by number."""
+    from willowbark.tools.http.endpoints import Endpoints  # noqa: PLC0415
+    from willowbark.tools.http.transport import Transport  # noqa: PLC0415
+    from willowbark.tools.library.looking_up import look_up_numbers  # noqa: PLC0415
+
+    async def ask() -> "LookedUp":
+        async with Transport(Endpoints.public()) as transport:
+            return await look_up_numbers(names, transport)
+
+    return asyncio.run(ask())
+
+
+def _build(folder: Path, source: Path | None, *, must_exist: bool, quiet: bool, no_look_up: bool) -> int:
+    """Add files of records to a library; return the exit code."""
     from willowbark.tools.library.building import BuildProgress, build_library  # noqa: PLC0415
 
     def tell(done: BuildProgress) -> None:
@@ -498,29 +532,49 @@ def _build(folder: Path, source: Path | None, *, must_exist: bool, quiet: bool) 
         )
 
     if source is None:
-        raise UsageError("name the folder of PubMed's files: --from DIR")
-    held = build_library(folder, source, (lambda _: None) if quiet else tell, must_exist=must_exist)
+        raise UsageError("name the files of records, or their folder: --from PATH")
+    look_up = None if no_look_up else _look_up
+    held = build_library(folder, source, (lambda _: None) if quiet else tell, must_exist=must_exist, look_up=look_up)
+    for name, about in held.files.items():
+        is_new = source.name == name or (source / name).exists()
+        for line in about["unread_first"] if is_new and not quiet else ():
+            faces.terminal.complain(f"{name}: {line}")
     for name, why in held.refused.items():
-        faces.terminal.complain(f"{source / name}: {why}; skipped")
+        faces.terminal.complain(f"{name}: {why}; skipped" if name not in held.files else f"{name}: {why}")
     typer.echo(f"{held.records:,} records of {len(held.files):,} files in {folder}")
     return _LEFT_OUT if held.refused else 0
 
 
 @command(group=library, name="build")
-def library_build(folder: _FOLDER, *, source: Path | None, quiet: bool) -> int:
-    """Build a library from PubMed's files, or continue an interrupted build. Exit code 4: some files were skipped."""
-    return _build(folder, source, must_exist=False, quiet=quiet)
+def library_build(folder: _FOLDER, *, source: Path | None, no_look_up: bool, quiet: bool) -> int:
+    """Build a library from files of records, or continue an interrupted build. Exit code 4: some files were skipped."""
+    return _build(folder, source, must_exist=False, quiet=quiet, no_look_up=no_look_up)
 
 
 @command(group=library, name="update")
-def library_update(folder: _FOLDER, *, source: Path | None, quiet: bool) -> int:
-    """Add new PubMed files to a library. Revisions replace records, deletions remove them."""
-    return _build(folder, source, must_exist=True, quiet=quiet)
+def library_update(folder: _FOLDER, *, source: Path | None, no_look_up: bool, quiet: bool) -> int:
+    """Add new files to a library. PubMed's revisions replace records, its deletions remove them."""
+    return _build(folder, source, must_exist=True, quiet=quiet, no_look_up=no_look_up)
+
+
+@command(group=library, name="read")
+def library_read(folder: _FOLDER, *, quiet: bool) -> None:
+    """Read a library once, for runs and screenings to take from. If interrupted, run it again to continue."""
+    from willowbark.tools.library import open_library  # noqa: PLC0415
+
+    from ..screening.library_reading import read_library  # noqa: PLC0415
+
+    done = read_library(open_library(folder), (lambda _: None) if quiet else faces.terminal.complain)
+    typer.echo(f"{done.seen:,} records, {done.read:,} of them read now ({done.readings:,} readings)")
+    if done.table is None:
+        faces.terminal.complain(str(MissingExtra("Parquet, which is not written,", "scale")))
+    else:
+        typer.echo(done.table)
 
 
 @command(group=library, name="info")
 def library_info(folder: _FOLDER) -> None:
-    """Print what a library holds: records, years, files, size, last update."""
+    """Print what a library holds: records, years, files, size, last update, studies read."""
     from tantivy import Query  # noqa: PLC0415
 
     from willowbark.tools.library.building import Manifest  # noqa: PLC0415
@@ -538,6 +592,7 @@ def library_info(folder: _FOLDER) -> None:
         f"taken out: {len(held.deleted):,}",
         f"size: {size / 1e9:.2f} GB",
         f"updated: {held.updated or 'never'}",
+        *(f"studies: {line}" for line in faces.doctor.describe_studies(folder)),
     ]
     faces.terminal.write_lines([*lines, *(f"skipped: {name}: {why}" for name, why in held.refused.items())])
 

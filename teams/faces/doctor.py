@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 from urllib.parse import urlsplit
 
+from willowbark.tools.errors import UsageError
 from willowbark.tools.http.endpoints import Endpoints
 from willowbark.tools.http.ladder import WireMemory, default_path
 from willowbark.tools.records.registry import cards, has_package
@@ -72,6 +73,7 @@ def examine(config: Path | None, *, is_offline: bool = False) -> Diagnosis:
         ]
     )
     faults = check_folders({"Runs": settings.output.directory, "Ledger": LEDGER_PATH.parent})
+    faults += check_studies(LEDGER_PATH.parent)
     faults += check_library(settings, is_offline=is_offline)
     if is_offline:
         faults += check_weights()
@@ -94,6 +96,27 @@ def check_folders(folders: Mapping[str, Path]) -> list[str]:
     return faults
 
 
+def describe_studies(folder: Path) -> list[str]:
+    """Say how many studies a folder's store holds, by which reader, one line each; StoreError if it cannot be used."""
+    from willowbark.tools.reading.store import STORE_FILE, StudyStore  # noqa: PLC0415  loads the reader's tables
+
+    path = folder / STORE_FILE
+    if not path.exists():
+        return ["none read yet"]
+    with StudyStore(path, is_writable=False) as store:
+        return [count.line for count in store.counts()] or ["none read yet"]
+
+
+def check_studies(folder: Path) -> list[str]:
+    """Print how many studies a folder's store holds, by which reader; return what is wrong with it."""
+    try:
+        lines, faults = describe_studies(folder), list[str]()
+    except UsageError as error:
+        lines = faults = [str(error)]
+    write_lines(f"{'Studies' if place == 0 else '':<11} {line}" for place, line in enumerate(lines))
+    return faults
+
+
 def check_library(settings: Settings, *, is_offline: bool) -> list[str]:
     """Print what the library holds that is searched offline or by the settings; return what is wrong with it."""
     from willowbark.tools.library import BUNDLED, open_library  # noqa: PLC0415  loads the index's library
@@ -105,7 +128,8 @@ def check_library(settings: Settings, *, is_offline: bool) -> list[str]:
     write_lines([f"Library     {library.summary}{'' if path is None else '; no source is asked'}"])
     held = library.contents
     write_lines([f"            {line}" for line in held.unread])
-    return [] if held.publications + held.trials else [f"the library {path} holds no records"]
+    faults = check_studies(library.folder) if path not in (None, BUNDLED) else []
+    return faults if held.publications + held.trials else [*faults, f"the library {path} holds no records"]
 
 
 def check_weights() -> list[str]:

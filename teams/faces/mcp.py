@@ -38,6 +38,7 @@ from willowbark.tools.errors import MissingExtra, SearchError, WillowbarkError
 from willowbark.tools.http.transport import Transport
 from willowbark.tools.questions import preprocess_query
 from willowbark.tools.reading.screening import readable
+from willowbark.tools.reading.sections import excerpted
 from willowbark.tools.records.card import STUDIES
 from willowbark.tools.records.enclosure import GUIDANCE, new_marker, one_line, visible
 from willowbark.tools.records.evidence import Evidence, merge
@@ -71,6 +72,7 @@ from .standard_input import lines_of_input
 HOST = "127.0.0.1"
 TOKEN_VARIABLE = "WILLOWBARK_MCP_TOKEN"  # noqa: S105  its name, not the token
 MOST_BYTES = 16_000  # of a tool's text, some 4,000 tokens
+TEXT_BYTES = 100_000  # of a publication with its full text, some 25,000 tokens: sent to those alone who ask for it
 RESEARCH_BYTES = 8_000  # of text and data of `research` together
 FOUND_BYTES = 8_000  # of a search's data, besides its text
 ABSTRACTS = (400, 200, 100, 0)
@@ -351,10 +353,13 @@ class Server(FastMCP[Any]):
             if asking is tool and isinstance(given, Paged):
                 page = slice((given.page - 1) * size, given.page * size)
                 found = [reply.model_copy(update={"records": reply.records[page]}) for reply in found]
-            return bounded(ToolReply(replies=found)), found_papers(found[0]) if gives_studies else None
+            is_whole = isinstance(wanted, PaperArgs) and wanted.full_text
+            text = bounded(ToolReply(replies=found), TEXT_BYTES if is_whole else MOST_BYTES)
+            return text, found_papers(found[0]) if gives_studies else None
 
         answer.__name__, answer.__doc__ = name or tool.name, tool.description
-        self._offer(answer, args, FoundPapers if gives_studies else None)
+        most = TEXT_BYTES if own is PaperArgs else MOST_BYTES
+        self._offer(answer, args, FoundPapers if gives_studies else None, most)
 
     async def _ask(self, tool: EvidenceTool[Any], args: BaseModel) -> list[SourceReply]:
         tool.bind(self._transport, new_marker())
@@ -538,9 +543,16 @@ def _hit(record: Evidence) -> Hit:
     return Hit(id=record.key, title=one_line(record.citation.title, 200), url=record.citation.url)
 
 
-def bounded(found: ToolReply) -> str:
-    """Format replies as text of at most `MOST_BYTES`; those of which something was cut are `truncated`."""
-    marker, text = new_marker(), ""
+def bounded(found: ToolReply, most_bytes: int = MOST_BYTES) -> str:
+    """Format replies as text of at most so many bytes; those of which something was cut are `truncated`.
+
+    Full texts that do not fit are cut to excerpts before abstracts are.
+    """
+    marker = new_marker()
+    text = found.as_text(marker)
+    if len(text.encode()) <= most_bytes:
+        return text
+    found = ToolReply(replies=[_excerpt(reply) for reply in found.replies])
     for is_bare, (length, most) in product((False, True), CUTS):  # bare: without metadata, which may be long itself
         replies = []
         for reply in found.replies:
@@ -548,11 +560,18 @@ def bounded(found: ToolReply) -> str:
             for record in reply.records[:most]:
                 cut = {"content": f"{record.content[:length]}…"} if len(record.content) > length else {}
                 records.append(record.model_copy(update={**cut, "metadata": {}} if is_bare else cut))
-            replies.append(reply.model_copy(update={"records": records, "truncated": records != reply.records}))
+            is_cut = reply.truncated or records != reply.records
+            replies.append(reply.model_copy(update={"records": records, "truncated": is_cut}))
         text = ToolReply(replies=replies).as_text(marker)
-        if len(text.encode()) <= MOST_BYTES:
+        if len(text.encode()) <= most_bytes:
             break
     return text
+
+
+def _excerpt(reply: SourceReply) -> SourceReply:
+    """Cut the full texts of a reply to excerpts."""
+    records = [excerpted(record) for record in reply.records]
+    return reply.model_copy(update={"records": records, "truncated": records != reply.records})
 
 
 async def serve(options: RunOptions, ledger: Path, port: int | None, say: Callable[[str], None]) -> None:

@@ -20,7 +20,7 @@ from willowbark.tools.errors import UsageError
 DEFAULT_PATH = Path(".willowbark") / "ledger.db"
 """Relative to the current folder, which is the workspace."""
 M = TypeVar("M", bound=BaseModel)
-SCHEMA_VERSION = 8
+SCHEMA_VERSION = 9
 """The file's `user_version`. Ledgers of other versions are refused; nothing is converted."""
 BUSY_TIMEOUT_S = 60.0  # writes take milliseconds, but SQLite has no queue: one of 40 processes may wait for 10 s
 MAX_CONTENT_BYTES = 1 << 28  # of one content, uncompressed; far above any source's reply
@@ -56,6 +56,10 @@ _SCHEMA = """
     CREATE TABLE batch (
         run TEXT NOT NULL REFERENCES run(id) ON DELETE CASCADE, request TEXT NOT NULL, batch TEXT NOT NULL,
         at TEXT NOT NULL, PRIMARY KEY (run, request)
+    );
+    CREATE TABLE reading (
+        run TEXT NOT NULL REFERENCES run(id) ON DELETE CASCADE, subject TEXT NOT NULL, content BLOB NOT NULL,
+        PRIMARY KEY (run, subject)
     );
     CREATE TABLE turn (
         id INTEGER PRIMARY KEY, run TEXT NOT NULL REFERENCES run(id) ON DELETE CASCADE, iteration INTEGER NOT NULL,

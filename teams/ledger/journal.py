@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any, Self
 
 from pydantic import BaseModel
@@ -66,6 +67,8 @@ class Journal:
         self._on_failure: Callable[[], None] = lambda: None
         self._started = time.monotonic() - spent_s
         self._paused_at: float | None = None
+        self._taken: list[Statement] = []
+        """Readings from a store, written with what follows from them."""
         self._met: Counter[str] = Counter()
         """Of each request, how many failures of the earlier life were met again."""
         self.earlier_turns = turns_of(database, run_id)
@@ -185,6 +188,26 @@ class Journal:
         """Commit what a hook decided on a call, so that a replay needs no hook."""
         self.keep_failure(request, "Decision", "hook", decision)
 
+    # --- readings ---
+
+    @property
+    def folder(self) -> Path | None:
+        """The ledger's folder; None for one in memory."""
+        return None if self._database.path is None else self._database.path.parent
+
+    def find_reading(self, subject: str) -> dict[str, Any] | None:
+        """Return what the run took from a store of studies for a subject; None if it took nothing."""
+        try:
+            return taken_reading(self._database, self.run_id, subject)
+        except LedgerError as error:
+            self._fail(error)
+            return None
+
+    def keep_reading(self, subject: str, content: dict[str, Any]) -> None:
+        """Keep what was taken from a store; it is committed with the next exchange, answer or turn."""
+        statement = "INSERT OR IGNORE INTO reading VALUES (?, ?, ?)"
+        self._taken.append((statement, (self.run_id, subject, pack(content))))
+
     # --- turns, report ---
 
     def keep_turn(self, message: BaseAgentEvent | BaseChatMessage, iteration: int) -> bool:
@@ -213,9 +236,10 @@ class Journal:
         """Commit statements together with the time spent."""
         if self.failure is not None or self.replaying:
             return
+        taken, self._taken = self._taken, []  # readings are added by another thread
         try:
             with self._database.transaction() as database:
-                for statement, values in statements:
+                for statement, values in (*taken, *statements):
                     database.execute(statement, values)
                 spent = (_now(), self.spent_s, self.run_id)
                 database.execute("UPDATE run SET updated_at = ?, spent_s = ? WHERE id = ?", spent)
@@ -226,6 +250,13 @@ class Journal:
         if self.failure is None:
             self.failure = error
             self._on_failure()
+
+
+def taken_reading(database: Database, run_id: str, subject: str) -> dict[str, Any] | None:
+    """Return what a run took from a store of studies for a subject, as JSON content; None if it took nothing."""
+    rows = database.query("SELECT content FROM reading WHERE run = ? AND subject = ?", run_id, subject)
+    content: dict[str, Any] | None = unpack(rows[0][0]) if rows else None
+    return content
 
 
 def turns_of(database: Database, run_id: str) -> list[Turn]:

@@ -167,7 +167,7 @@ class Ledger(Database):
     def verify(self, run_id: str) -> None:
         """Verify the checksum of every content of a run; LedgerError if one is damaged."""
         self.report(run_id)
-        for table, column in (("turn", "message"), ("model_call", "answer")):
+        for table, column in (("turn", "message"), ("model_call", "answer"), ("reading", "content")):
             for (content,) in self.query(f"SELECT {column} FROM {table} WHERE run = ?", run_id):  # noqa: S608
                 unpack(content)
         bodies = "SELECT DISTINCT data, body FROM exchange LEFT JOIN body ON hash = body WHERE run = ?"

@@ -31,6 +31,7 @@ class ChosenAnew(TypedDict, total=False):
     hooks: Sequence[Hook]
     raise_unreachable: bool
     shown: Shown
+    studies: Path | None
 
 
 class RunChoices(ChosenAnew, total=False):

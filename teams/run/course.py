@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
-from contextlib import aclosing
+from contextlib import AsyncExitStack, aclosing
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, cast, get_args
@@ -34,11 +34,13 @@ from willowbark.agents.report.model import ReportMessage, ResearchReport
 from willowbark.agents.reporter import ReportAgent, turns_of
 from willowbark.agents.routing import route_of
 from willowbark.tools.appraisal.appraised import Readings
+from willowbark.tools.appraisal.stored import StoredReader
 from willowbark.tools.errors import WillowbarkError
 from willowbark.tools.http.attempts import RetryPolicy
 from willowbark.tools.http.endpoints import Endpoints
 from willowbark.tools.http.transport import Transport
 from willowbark.tools.questions import parse_question
+from willowbark.tools.reading.store import STORE_FILE, StudyShelf
 from willowbark.tools.toolbox import replies_in
 from willowbark.tools.wording import capital
 
@@ -93,11 +95,12 @@ class Course:
         limits = self.settings.research.limits
         self._approver = approver_for(self.options.approve, self.settings)
         self._earlier = self.journal.earlier_turns
-        self._readings = Readings()
         self._in_hand: Mapping[str, Findings] = {}
         self._is_late = False
         self._iteration = 1
         self._warnings: list[str] = []
+        self._reader = self._open_reader()
+        self._readings = Readings(self._reader)
         self._budget = Budget(
             Prices.of_run(self.model.name, self.settings.llm),
             max_tokens=self.settings.research.token_limit(is_baseline=self.model.name == BASELINE and not self.others),
@@ -114,7 +117,8 @@ class Course:
         """Execute the run as a stream of events; the last one is `complete` with the report as its data."""
         if self.options.cancellation_token is not None:
             self.options.cancellation_token.add_callback(self._end)
-        async with aclosing(self._live()) as events:
+        async with aclosing(self._live()) as events, AsyncExitStack() as stack:
+            stack.callback(self._reader.close)
             async for event in events:
                 earlier = len(self._warnings)
                 await self._hooks.notify(event)
@@ -200,10 +204,13 @@ class Course:
             heard = {(each.source, each.content.iteration) for each in said if isinstance(each, FindingsMessage)}
             unheard = {name: each for name, each in self._in_hand.items() if (name, each.iteration) not in heard}
             said += [FindingsMessage(content=each, source=name) for name, each in unheard.items()]
-            readings = Readings() if self._earlier else self._readings  # readings from before a resume are made again
+            readings = (
+                Readings(self._reader) if self._earlier else self._readings
+            )  # readings from before a resume are made again
             report = await partial_report(said, reason, self.settings, self.model.name, self._budget.account, readings)
 
-        # 4. The end is recorded; a ledger that cannot be written is reported once.
+        # 4. The end is recorded; a ledger or a store of studies that cannot be written is reported once.
+        self._reader.flush()
         complete = self._event("complete", line, report, agent="report")
         complete = complete.model_copy(update=cost_of_turn if is_written else {})
         if not failure_told:
@@ -212,6 +219,18 @@ class Course:
             if journal.failure is not None:
                 yield self._event("error", f"{journal.failure}")
         yield complete
+
+    def _open_reader(self) -> StoredReader:
+        """Open the reader with the stores of this run; a replay takes from its ledger alone."""
+        journal, library = self.journal, self.endpoints.library
+        own = self.options.studies
+        if own is None and journal.folder is not None:
+            own = journal.folder / STORE_FILE
+        beside = [library.folder / STORE_FILE] if library is not None else []
+        if journal.replaying:
+            own, beside = None, []
+        shelf = StudyShelf(own, beside, self._warnings.append)
+        return StoredReader(shelf, recall=journal.find_reading, note=journal.keep_reading)
 
     def _understood(self) -> str:
         """Return the question that is answered in place of the one that was typed; empty if they are the same."""

@@ -29,7 +29,17 @@ else:  # AutoGen and agents take most of a second: bad input and a run's start a
 
 
 _CHOSEN_ANEW = frozenset(
-    {"approve", "model_client", "endpoints", "recorder", "cancellation_token", "hooks", "raise_unreachable", "shown"}
+    {
+        "approve",
+        "model_client",
+        "endpoints",
+        "recorder",
+        "cancellation_token",
+        "hooks",
+        "raise_unreachable",
+        "shown",
+        "studies",
+    }
 )
 """Options that can be chosen again when a run is resumed; it keeps the others from its start."""
 
@@ -100,6 +110,9 @@ class RunOptions(BaseModel, frozen=True, extra="forbid", arbitrary_types_allowed
     settings applies, and the report says so. None and False follow the settings."""
     ledger: Ledger | Path | None = None
     """Keeps the run, so that it can be resumed and replayed; a path is opened for this run. None keeps nothing."""
+    studies: Path | None = None
+    """Store of studies that the run takes readings from and gives them to; None takes `studies.db` beside the ledger,
+    or none without a ledger's file. One beside the library is taken from, too."""
     run_id: str | None = None
     """The run's id in the ledger; None generates one."""
     fresh: bool = False

@@ -1,7 +1,10 @@
 """Query the evidence of an earlier run: passages from its ledger, and verdicts from its readings. No network."""
 
 import asyncio
+from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import islice
+from pathlib import Path
 from typing import Any
 
 from pydantic import BaseModel, Field
@@ -14,13 +17,17 @@ from willowbark.agents.report.material import Material
 from willowbark.tools.appraisal.appraised import Readings, condition_of
 from willowbark.tools.appraisal.candidates import Candidate, appraise_candidates
 from willowbark.tools.appraisal.harms import cautions, harms, warnings
+from willowbark.tools.appraisal.stored import StoredReader
 from willowbark.tools.errors import UsageError
 from willowbark.tools.library.collected import CollectedEvidence, Passage
-from willowbark.tools.questions import parse_question, stand_alone, validate_question
-from willowbark.tools.records.evidence import merge
+from willowbark.tools.questions import Question, parse_question, stand_alone, validate_question
+from willowbark.tools.reading.store import STORE_FILE, StudyShelf
+from willowbark.tools.records.evidence import Evidence, merge
 from willowbark.tools.wording import capital, counted
 
+from ..config import Settings
 from ..ledger import Ledger
+from ..ledger.journal import taken_reading
 from ..state import findings_of
 
 PASSAGES = 8  # per answer
@@ -115,10 +122,13 @@ class AnswerWithin(BaseModel, frozen=True, extra="forbid"):
         return "\n".join(lines)
 
 
-async def ask_within(question: str, run_id: str, ledger: Ledger, *, most: int = PASSAGES) -> AnswerWithin:
+async def ask_within(
+    question: str, run_id: str, ledger: Ledger, *, most: int = PASSAGES, tell: Callable[[str], None] = lambda _: None
+) -> AnswerWithin:
     """Answer a question from the evidence of a run in the ledger, with at most so many passages, 1 to 50.
 
-    Gives verdicts on the drugs that the question names, for the condition that it names, else for the run's own.
+    Gives verdicts on the drugs that the question names, for the condition that it names, else for the run's own. What
+    was read before is taken from the store of studies beside the ledger; `tell` receives a line where that is unusable.
 
     Raises:
         UsageError: an empty question, no such run, one without records, or damaged content.
@@ -138,10 +148,28 @@ async def ask_within(question: str, run_id: str, ledger: Ledger, *, most: int = 
     # Default to the run's condition; a model's readings were made for that one.
     meant = parse_question(stand_alone(asked, run.question))
     is_own = meant.conditions == parse_question(run.question).conditions
-    own = found if is_own else []
-    studies = [study for turn in own for study in turn.studies]
-    readings = Readings(given=(reading for turn in own for reading in turn.readings), studies=studies)
+    path = None if ledger.path is None else ledger.path.parent / STORE_FILE
+    given = (reading for one in found for reading in one.readings if is_own)
+    studies = (read for one in found for read in one.studies if is_own)
+    library = Settings.restored(run.settings).library.path
+    beside = [] if library in (None, "bundled") else [Path(library) / STORE_FILE]
+    with StudyShelf(path, beside, tell) as shelf:
+        reader = StoredReader(shelf, recall=partial(taken_reading, ledger, run_id))
+        told = _answer(meant, pool, Readings(reader, given, studies))
+    return AnswerWithin(
+        question=" ".join(asked.split()),
+        run_id=run_id,
+        run_question=" ".join(run.question.split()),
+        records=len(pool),
+        passages=best.passages,
+        matching=best.matching,
+        truncated=best.truncated,
+        **told,
+    )
 
+
+def _answer(meant: Question, pool: Sequence[Evidence], readings: Readings) -> dict[str, Any]:
+    """Return the parts of the answer that rest on readings, by field."""
     told: dict[str, Any] = {}
     if meant.kind in _OF_HARM:
         dossier = Dossier(question=meant.text)
@@ -156,16 +184,7 @@ async def ask_within(question: str, run_id: str, ledger: Ledger, *, most: int = 
         candidates = {each.drug: each for each in appraise_candidates(meant, pool, readings)}
         named = meant.drugs[:MAX_DRUGS]
         told["drugs"] = [_drug(drug, candidates.get(drug), condition_of(meant)) for drug in named]
-    return AnswerWithin(
-        question=" ".join(asked.split()),
-        run_id=run_id,
-        run_question=" ".join(run.question.split()),
-        records=len(pool),
-        passages=best.passages,
-        matching=best.matching,
-        truncated=best.truncated,
-        **told,
-    )
+    return told
 
 
 def _drug(drug: str, candidate: Candidate | None, condition: str) -> DrugRead:

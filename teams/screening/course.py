@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING, Any
 from willowbark import __version__
 from willowbark.tools.appraisal.appraised import Readings, condition_of, load_reader
 from willowbark.tools.appraisal.candidates import Candidate, appraise_candidates, list_readings
+from willowbark.tools.appraisal.stored import StoredReader
 from willowbark.tools.errors import SearchError, UsageError
+from willowbark.tools.files.tables import csv_rows
 from willowbark.tools.http.endpoints import Endpoints, RateLimiter
 from willowbark.tools.lexicon import canonical_drug
 from willowbark.tools.library import Library
@@ -20,6 +22,7 @@ from willowbark.tools.questions import Question, parse_question
 from willowbark.tools.questions.kinds import QUESTIONS
 from willowbark.tools.reading.document import Document
 from willowbark.tools.reading.reading import Reading
+from willowbark.tools.reading.store import ReadSubject, StudyShelf, content_of, text_hash
 from willowbark.tools.records.evidence import Evidence
 from willowbark.tools.records.registry import title_of
 from willowbark.tools.search import Status
@@ -27,7 +30,7 @@ from willowbark.tools.search import Status
 from .engines import Engine, ReaderRow, TrainedReader, WorkUnit, read_here
 from .origins import Origin, Search
 from .results import write_results
-from .tables import TableFolder, csv_rows
+from .tables import TableFolder
 
 if TYPE_CHECKING:  # AutoGen takes most of a second
     from .models import ModelReader
@@ -49,6 +52,8 @@ class ReadingTally:
     """All readings by hash, as JSON, those of earlier calls among them."""
     due: int = 0
     held: int = 0
+    taken: int = 0
+    """Of those held, from a store of studies."""
     made: int = 0
     seconds: float = 0.0
     unread: list[str] = field(default_factory=list)
@@ -117,6 +122,7 @@ def screen(
     endpoints: Endpoints | None = None,
     limiter: RateLimiter | None = None,
     model: "ModelReader | None" = None,
+    shelf: StudyShelf | None = None,
 ) -> Screening:
     """Screen conditions for drugs, over a library or the public sources.
 
@@ -131,6 +137,7 @@ def screen(
         endpoints: of the sources; the public ones by default.
         limiter: enforces the sources' rate limits; by default shared by all of this user's processes.
         model: reads in place of the trained reader, which stays the second reader; None leaves all to that.
+        shelf: stores of studies that the trained reader takes from and gives to, closed by the caller; None has none.
 
     Raises:
         UsageError: a folder or a table cannot be read or written, a drug is unknown, or a model's budget is used up.
@@ -153,7 +160,9 @@ def screen(
     asked = {condition: question for condition, question in asked.items() if condition in searches}
     done.keys = {condition: each.keys for condition, each in searches.items()}
     due = (_list_due(origin.records(searches[name]), question) for name, question in asked.items())
-    done.read = _read(due, TrainedReader(), engine, TableFolder(out / "readings"), tell)
+    shelf = shelf or StudyShelf(None)
+    done.read = _read(due, TrainedReader(), engine, TableFolder(out / "readings"), tell, _ShelfRows(shelf))
+    shelf.flush()
     if model is not None:
         tell(f"reading with {model.name}")
         origin.about += f", its publications read by {model.name}"
@@ -161,7 +170,7 @@ def screen(
         done.by_model = _read(due, model, read_here if model.in_batch else engine, TableFolder(out / "model"), tell)
 
     def readings_of(name: str, pool: Sequence[Evidence]) -> Readings:
-        reader = KeptReader(done.read.kept)
+        reader = KeptReader(done.read.kept, shelf)
         if model is None:
             return Readings(reader)
         return model.readings(pool, of_any_drug[name], done.by_model.kept, reader)
@@ -250,8 +259,9 @@ def _read(
     engine: Engine,
     table: TableFolder,
     tell: Callable[[str], None],
+    shelved: "_ShelfRows | None" = None,
 ) -> ReadingTally:
-    """Have read what is due by condition, each row once, unless an earlier call read it."""
+    """Have read what is due by condition, each row once, unless an earlier call or a store has it."""
     done, seen, shown = ReadingTally(), set[str](), 0.0
     for row in table.rows():
         done.kept[row["hash"]] = row["reading"]
@@ -262,6 +272,10 @@ def _read(
         for rows in due:
             new = {row["hash"]: row for row in rows if row["hash"] not in seen}
             seen.update(new)
+            if shelved:
+                found = shelved.find_all(row for name, row in new.items() if name not in done.kept)
+                done.kept.update(found)
+                done.taken += len(found)
             unread = [row for name, row in new.items() if name not in done.kept]
             for start in range(0, len(unread), reader.unit):
                 reader.check_budget()
@@ -272,6 +286,8 @@ def _read(
         if rows:
             table.write(name, rows)
         done.kept.update((row["hash"], row["reading"]) for row in rows)
+        if shelved:
+            shelved.keep(rows)
         done.made += len(rows)
         done.unread += why
         reader.note(rows, why)
@@ -283,11 +299,40 @@ def _read(
     return done
 
 
-class KeptReader:
-    """Returns the readings of a table, and reads what it lacks."""
+class _ShelfRows:
+    """Rows of the trained reader in stores of studies."""
 
-    def __init__(self, kept: Mapping[str, str]) -> None:
-        self._kept, self._reader = kept, load_reader()
+    def __init__(self, shelf: StudyShelf) -> None:
+        self._shelf = shelf
+        self._identity = StoredReader(shelf).identity
+        self._sent = dict[str, ReadSubject]()
+
+    def find_all(self, rows: Iterable[ReaderRow]) -> dict[str, str]:
+        """Return the readings, as JSON by hash, of the rows that a store holds."""
+        readings = {row["hash"]: self._find(row) for row in rows}
+        return {name: reading for name, reading in readings.items() if reading is not None}
+
+    def _find(self, row: ReaderRow) -> str | None:
+        document = Document.cut(row["title"], row["text"], tuple(row["types"]))
+        subject = ReadSubject(text_hash(document), row["drug"], row["condition"])
+        content = self._shelf.find(subject, self._identity, document)
+        if content is None:
+            self._sent[row["hash"]] = subject
+            return None
+        return Reading.model_validate({**content, "key": ""}).model_dump_json()
+
+    def keep(self, rows: Sequence[ReaderRow]) -> None:
+        """Keep what was read for rows that no store held."""
+        for row in rows:
+            content = content_of(Reading.model_validate_json(row["reading"]))
+            self._shelf.keep(self._sent.pop(row["hash"]), content, self._identity)
+
+
+class KeptReader:
+    """Returns the readings of a table, and takes from stores or reads what it lacks."""
+
+    def __init__(self, kept: Mapping[str, str], shelf: StudyShelf) -> None:
+        self._kept, self._reader = kept, StoredReader(shelf)
         self.name, self.version = self._reader.name, self._reader.version
 
     def read_document(self, document: Document, drug: str, condition: str, key: str = "") -> Reading:

@@ -18,7 +18,7 @@ from willowbark.tools.records.evidence import Evidence
 from willowbark.tools.records.registry import kind_of
 from willowbark.tools.whole_file import write_file
 
-from ..exports.evidence import safe_cell
+from ..exports.cells import safe_cell
 from .origins import Origin
 from .tables import TableFolder, has_parquet
 

@@ -1,11 +1,10 @@
 """Tables as folders of parts, written atomically: Parquet if pyarrow is installed, otherwise gzipped JSON lines."""
 
-import csv
 import gzip
 import importlib.util
 import json
 import zlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,39 +12,6 @@ from willowbark.tools.errors import MissingExtra, UsageError
 from willowbark.tools.whole_file import write_file
 
 TableRow = Mapping[str, Any]
-_LONGEST_CELL = 16_000_000  # characters
-
-
-def csv_rows(lines: Iterable[str]) -> tuple[list[str], Iterator[tuple[int, dict[str, str] | str]]]:
-    """Parse a table separated by commas, semicolons or tabs.
-
-    Returns:
-        The headings in lower case, and for each non-empty row its line number, and its cells by heading or why it
-        cannot be read.
-    """
-    csv.field_size_limit(_LONGEST_CELL)
-    left = iter(lines)
-    first = next(left, "")
-    mark = max(",;\t", key=first.count)
-    header = [name.strip().lower() for name in next(csv.reader([first], delimiter=mark), [])]
-
-    def read_rows() -> Iterator[tuple[int, dict[str, str] | str]]:
-        rows = csv.reader(left, delimiter=mark)
-        while True:
-            number = rows.line_num + 2
-            try:
-                cells = next(rows)
-            except StopIteration:
-                return
-            except csv.Error as error:
-                yield number, f"not CSV ({error})"
-                continue
-            if len(cells) > len(header):
-                yield number, f"{len(cells)} cells under {len(header)} columns"
-            elif any(cell.strip() for cell in cells):
-                yield number, dict(zip(header, cells, strict=False))
-
-    return header, read_rows()
 
 
 def has_parquet() -> bool:

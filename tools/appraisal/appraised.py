@@ -5,7 +5,8 @@ Posted registry results count before a language model's reading, and that before
 
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cache
+from dataclasses import replace
+from functools import cache, partial
 from typing import TYPE_CHECKING, Protocol, cast
 
 from pydantic import BaseModel
@@ -14,22 +15,21 @@ from willowbark.tools.records.registry import kind_of
 
 from ..errors import ReadingStopped
 from ..lexicon import condition_synonyms
-from ..lexicon.conditions import is_generic
-from ..lexicon.matching import stems
 from ..questions import Question, speaks_of
-from ..reading.assembler import COMPLICATION, assemble_study
+from ..reading.assembler import assemble_study
 from ..reading.document import Document
 from ..reading.facts import purpose_at, study_design
 from ..reading.numbers import figures
 from ..reading.reading import RANDOMISED, Direction, IndicationKind, Reading, StudyDesign, direction_of
 from ..reading.registered import registered_design
-from ..reading.sections import is_full_text, places, section_of
+from ..reading.sections import is_full_text, opening_results, section_of
 from ..reading.stopping import StoppingKind, why_stopped_kind
 from ..records.card import STUDIES
 from ..records.evidence import Evidence
 from ..records.study import Comparison, StatedView, Study
 from ..works.trials import name_trial
 from .certainty import DECIDED, STOPPED, AppraisedItem
+from .fit import COUNTED, FITS, Fit, Topic, fit_of, topic_of, topic_of_title
 from .posted import PostedFinding, posted_stance, registered_reading
 from .stance import DrugStance, Says, stance_of
 from .told import ToldResult, tell_result
@@ -41,13 +41,20 @@ if TYPE_CHECKING:  # keeps numpy out of start-up: a run starts before it reads
 _FOR_CAUSE = frozenset({"safety", "futility"})
 _WITH_ARMS = frozenset({"placebo", "none", "active"})
 _NOT_TESTED = frozenset({"comparator", "mentioned", "background"})
+FitPart = Callable[[Comparison | StatedView | None], Fit]
+"""Returns how a part of a study, or for None the whole, fits a question."""
 
 
 class DocumentReader(Protocol):
     """A reader that needs only the text and answers synchronously."""
 
-    name: str
-    version: str
+    @property
+    def name(self) -> str:
+        """Its kind, as readings name it."""
+
+    @property
+    def version(self) -> str:
+        """Of its weights."""
 
     def read_document(self, document: Document, drug: str, condition: str, key: str = "") -> Reading:
         """Read a record for a drug in a condition, and for its design and participants."""
@@ -276,6 +283,18 @@ def condition_of(asked: Question) -> str:
     return asked.conditions[0] if asked.conditions else " ".join(asked.terms)
 
 
+def condition_in(record: Evidence, asked: Question) -> str:
+    """Return for which of a question's conditions a record is read: the first on which its title is, then its text."""
+    if len(asked.conditions) > 1:
+        document = Document.of(record)
+        title = topic_of_title(document, record.trial.conditions if record.trial else ())
+        for topic in (title, Topic(document.whole)):
+            for name in asked.conditions:
+                if fit_of(topic, replace(asked, conditions=(name,))) in COUNTED:
+                    return name
+    return condition_of(asked)
+
+
 def appraise_record(
     record: Evidence, drug: str, asked: Question, readings: Readings, beside: Sequence[str] = ()
 ) -> AppraisedRecord:
@@ -283,7 +302,7 @@ def appraise_record(
 
     `beside` are the other drugs read in it, which tell with what the drug was compared.
     """
-    condition, document = condition_of(asked), Document.of(record)
+    condition, document = condition_in(record, asked), Document.of(record)
     posted = None
     if kind_of(record) == "trial":
         reading, posted = registered_reading(record, drug, condition, condition_names(asked))
@@ -292,22 +311,25 @@ def appraise_record(
     else:
         found = readings.of(record, drug, condition)
         if found[0].verdict in ("none", "neutral") and found[0].effect == "not_reported":
-            results = "\n".join(place.text for place in places(record, "results"))
+            results = opening_results(record)
             text = Document.cut(document.title, results, document.types)
             again = readings.of(record, drug, condition, text) if results else found
             found = again if again[0].verdict in ("supports", "contradicts") else found
     given = readings.study_of(record, document) if found[0].reader == "model" else None
     if given is not None:
         study = given.study
-        stance = stance_of(study, drug, given.applies(condition_names(asked)))
     else:
-        others = _read_beside(record, [name for name in beside if name != drug], asked, readings)
+        others = _read_beside(record, [name for name in beside if name != drug], condition, asked, readings)
         study = assemble_study([found[0], *(other for other in others if other.reader == found[0].reader)], document)
-        stance = stance_of(study, drug, _is_on_condition)
+    fit_part = partial(_fit_part, study, given, asked)
+    is_titled = _is_titled(record, asked)
+    stance = stance_of(study, drug, partial(_is_as_asked, fit_part, is_titled and study.reader == "small_reader"))
     if found[0].reader == "posted" and found[0].kind == "efficacy":
         study, stance = posted_stance(record, drug, condition_names(asked)) or (study, stance)
+        fit_part = partial(_fit_part, study, None, asked)
     told = tell_result(study, stance, document)
-    item = _item(record, found, stance, told, posted, condition_names(asked))
+    item = _item(record, found, stance, told, posted, is_titled)
+    item = item.model_copy(update={"fit": _find_fit(study, drug, stance, fit_part)})
     if given is not None:
         study = study.model_copy(update={"design": item.design.value})
     for who in reversed(asked.people):
@@ -329,9 +351,10 @@ def appraise_record(
     )
 
 
-def _read_beside(record: Evidence, drugs: Sequence[str], asked: Question, readings: Readings) -> list[Reading]:
+def _read_beside(
+    record: Evidence, drugs: Sequence[str], condition: str, asked: Question, readings: Readings
+) -> list[Reading]:
     """Read the other drugs of a record; those of a registered trial from its fields, as the drug itself."""
-    condition = condition_of(asked)
     if kind_of(record) != "trial":
         return [readings.of(record, drug, condition)[0] for drug in drugs]
     document, names = Document.of(record), condition_names(asked)
@@ -342,9 +365,34 @@ def _read_beside(record: Evidence, drugs: Sequence[str], asked: Question, readin
     return found
 
 
-def _is_on_condition(part: Comparison | StatedView) -> bool:
-    """Whether a comparison or statement is on the condition that the record was read for, or on a complication."""
-    return part.condition is None or part.condition.startswith(COMPLICATION)
+def _fit_part(
+    study: Study, given: MatchedStudy | None, asked: Question, part: Comparison | StatedView | None = None
+) -> Fit:
+    """Return how a study, or a part of it, fits a question: by its words, or as the model that gave it has it."""
+    return fit_of(topic_of(study, part), asked) if given is None else given.fit_to(asked, part)
+
+
+def _is_as_asked(fit_part: FitPart, may_be_on_complication: bool, part: Comparison | StatedView) -> bool:
+    """Whether a comparison or statement is on the condition asked about or a form of it, with the asked aim.
+
+    A title on the condition outweighs the small reader's word that the study is on a complication: of such titles, 1 in
+    20 is.
+    """
+    fit = fit_part(part)
+    return fit in COUNTED or (fit == "complication" and may_be_on_complication)
+
+
+def _find_fit(study: Study, drug: str, stance: DrugStance, fit_part: FitPart) -> Fit:
+    """Return how what a study says of a drug fits the question: the part that decides, else the best on the drug."""
+    if stance.comparison is not None:
+        return fit_part(stance.comparison)
+    if stance.view is not None:
+        return fit_part(stance.view)
+    rows = [row for row in study.comparisons if drug in study.drugs_of(row.arm) | study.drugs_of(row.versus)]
+    views = [view for view in study.statements if view.drug == drug]
+    parts: list[Comparison | StatedView] = [*rows, *views]
+    fits = [fit_part(part) for part in parts]
+    return min(fits or [fit_part(None)], key=FITS.index)
 
 
 def _item(
@@ -353,7 +401,7 @@ def _item(
     stance: DrugStance,
     result: ToldResult,
     posted: PostedFinding | None,
-    names: Sequence[str],
+    is_titled: bool,
 ) -> AppraisedItem:
     """Build the appraised item of a record; its fields come from the first reading.
 
@@ -398,7 +446,7 @@ def _item(
         primary=result.primary,
         missed_primary=stance.says == "missed" and reading.sure,
         indication=cast(IndicationKind, reading.match) if is_aside else reading.indication,
-        in_title=reading.match in ("same", "narrower") if reading.reader == "model" else _has_in_title(record, names),
+        in_title=reading.match in ("same", "narrower") if reading.reader == "model" else is_titled,
         surrogate=stance.comparison.endpoint == "surrogate" if stance.comparison else reading.kind == "surrogate",
         is_preprint=record.is_preprint,
         retracted=data.get("retracted"),
@@ -425,24 +473,10 @@ def _find_stop(record: Evidence, reading: Reading) -> StoppingKind | None:
     return kind
 
 
-def _has_in_title(record: Evidence, names: Sequence[str]) -> bool:
-    """Whether a title, or what a trial lists, names a condition; beside others, only first and not as the people's.
-
-    A condition after it mostly says whom the drug was given: "hypertension in diabetes" is on hypertension.
-    """
-    document, listed = Document.of(record), record.trial.conditions if record.trial else ()
-    wanted = [frozenset(stems(name)) for name in names]
-    words = frozenset(stems(" ; ".join((document.title, *listed))))
-    if not any(each <= words for each in wanted):
-        return False
-    own, others = list[tuple[int, int]](), list[tuple[int, int]]()
-    for name, start, end in document.conditions:
-        if start < document.offset and not is_generic(name):
-            held = frozenset(stems(name))
-            (own if any(each <= held or held <= each for each in wanted) else others).append((start, end))
-    if not others or not own:
-        return not others
-    return min(own) < min(others) and not document.sentences[0].has_as_population(*min(own))
+def _is_titled(record: Evidence, asked: Question) -> bool:
+    """Whether a title, or what a trial lists, is on the condition asked about or a form of it."""
+    listed = record.trial.conditions if record.trial else ()
+    return fit_of(topic_of_title(Document.of(record), listed), asked) in COUNTED
 
 
 def _prevents(document: Document, reading: Reading) -> bool:

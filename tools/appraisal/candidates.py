@@ -22,8 +22,11 @@ from ..reading.reading import Direction
 from ..reading.screening import readable
 from ..records import Disease, Drug, DrugApproval, Label
 from ..records.evidence import Evidence
-from .appraised import AppraisedRecord, Readings, appraise_record, condition_names, condition_of
+from ..works.drug_names import is_code
+from .appraised import AppraisedRecord, Readings, appraise_record, condition_in, condition_names
 from .certainty import LEVELS, AppraisedItem, CandidateAppraisal, appraise_candidate, count_participants
+from .fit import COUNTED, Fit
+from .suitability import NOT_FOR, bars_of, is_barred, told_withdrawals
 
 CandidateGroup = Literal["repurposing", "established", "not_checked"]
 """`established`: approved for the condition asked about, or what trials there compare with; `not_checked`: no approval
@@ -88,6 +91,11 @@ class Candidate(BaseModel, frozen=True, extra="forbid"):
         return bool(self.appraisal.telling)
 
     @property
+    def also_studied(self) -> dict[str, Fit]:
+        """Keys of its studies on something else than what is asked, which count for nothing, each with how it fits."""
+        return {each.key: each.item.fit for each in self.records if each.item.fit not in COUNTED}
+
+    @property
     def mostly_fails(self) -> bool:
         """Whether no study supports it or it is refuted, or more studies found no benefit, or harm, than benefit."""
         if self.appraisal.outcome in ("failed", "missed"):
@@ -97,8 +105,11 @@ class Candidate(BaseModel, frozen=True, extra="forbid"):
 
     @property
     def does_not_lead(self) -> bool:
-        """Whether it was refuted or withdrawn from a market: shown and marked, but never as a leading candidate."""
-        return self.appraisal.quality == "refuted" or withdrawal_of(self.drug) is not None
+        """Whether it was refuted, withdrawn from a market, or is not for the people whom the question names.
+
+        It is shown and marked, but never as a leading candidate.
+        """
+        return self.appraisal.quality == "refuted" or withdrawal_of(self.drug) is not None or is_barred(self.cautions)
 
     @property
     def is_preclinical(self) -> bool:
@@ -181,10 +192,15 @@ def appraise_candidates(
             if not each.item.alone:
                 combined[each.key].add(drug)
     phases = list_developed(asked, pool)
+    gone = told_withdrawals(pool)
+    has_labels = any(isinstance(record.record, Label) for record in pool)
     candidates = []
     for drug, records in known.items():
         partners = set[str]().union(*(drugs for drugs in combined.values() if drug in drugs)) - {drug}
-        candidates.append(_candidate(drug, records, entries[drug], phases.get(drug), asked, partners))
+        withdrawn = [gone[drug]] if drug in gone and not withdrawal_of(drug) else []
+        candidates.append(
+            _candidate(drug, records, entries[drug], phases.get(drug), asked, partners, withdrawn, has_labels)
+        )
     return sorted(
         candidates,
         key=lambda each: (each.drug not in (asked.drugs or known), each.in_asked_class is False, *each.standing),
@@ -232,7 +248,7 @@ def read_ahead(
             if is_over():
                 return
             for shown, drug in list_readings(record, asked):
-                readings.read(shown, drug, condition_of(asked))
+                readings.read(shown, drug, condition_in(shown, asked))
             readings.note_read(record)
 
 
@@ -251,7 +267,7 @@ def _appraise_study(record: Evidence, asked: Question, readings: Readings) -> di
     shown = readable(record)
     given = readings.given_for(shown) if has_background(shown, asked) else {}
     read = readings.study_of(shown, Document.of(shown))
-    is_off = read is not None and read.match == "other"
+    is_off = read is not None and read.match == "other" and read.fit_to(asked) not in COUNTED
     named = named_drugs(shown) if on_condition(shown, asked) and not is_off else []
     wanted = [drug for drug in dict.fromkeys((*named, *given)) if not is_left_out(drug, asked)]
     return {
@@ -277,6 +293,8 @@ def is_left_out(drug: str, asked: Question, entries: Iterable[Evidence] = ()) ->
     Database entries show whether the drug is given only by excluded routes.
     """
     routes = routes_of(entries)
+    if drug in asked.taking:
+        return True
     if (asked.names_all and not is_asked_about(drug, asked)) or (routes and routes <= set(asked.excluded_routes)):
         return True
     return drug in asked.excluded_drugs or belongs_to_class(drug, (), asked.excluded_classes)
@@ -328,10 +346,16 @@ def _names_any(record: Evidence, names: Sequence[str]) -> bool:
 
 
 def named_drugs(record: Evidence) -> list[str]:
-    """List the drugs that a record names, each once; for a trial, its listed interventions if any."""
+    """List the drugs that a record names, each once; for a trial, its listed interventions if any.
+
+    An intervention under a research code is known by its other names.
+    """
     document = Document.of(record)
     if record.trial and record.trial.interventions:
-        document = Document.cut("", " ; ".join(entry.get("name", "") for entry in record.trial.interventions))
+        names = [entry.get("name", "") for entry in record.trial.interventions]
+        coded = [entry for entry in record.trial.interventions if is_code(entry.get("name", ""))]
+        names += [name for entry in coded for name in entry.get("other_names") or ()]
+        document = Document.cut("", " ; ".join(names))
     return list(dict.fromkeys(name for name, _, _ in document.drugs))
 
 
@@ -342,6 +366,8 @@ def _candidate(
     phase: float | None,
     asked: Question,
     partners: Collection[str],
+    withdrawn: Sequence[str],
+    has_labels: bool,
 ) -> Candidate:
     """Build a candidate from its studies, database entries and labels, its highest phase for the condition, and the
     drugs of combination studies that did not separate its own effect."""
@@ -350,8 +376,10 @@ def _candidate(
     indications = _indications([said for _, said in own])
     cautions = cautions_of(drug, [*asked.conditions, *filter(None, [asked.population])], entries)
     is_standard = not asked.is_preventive and sum(each.compares_with_it for each in records) >= STANDARD
+    cautions = tuple(dict.fromkeys((*bars_of(drug, asked, entries, has_labels=has_labels), *withdrawn, *cautions)))
     if asked.excluded_routes and not routes_of(entries):
         cautions += (f"Route not found: it may be given by {' or '.join(asked.excluded_routes)} alone",)
+    cautions += _list_lacking(asked, records)
     marketed = [each.name for each in indications if (each.max_phase or 0) >= APPROVED_PHASE]
     appraisal = _appraisal_of(tuple(record.item for record in records))
     sides = dict.fromkeys(appraisal.contradicting, 0) | dict.fromkeys(appraisal.supporting, 1)
@@ -374,6 +402,15 @@ def _candidate(
         cautions=cautions,
         combination=tuple(sorted(partners)),
     )
+
+
+def _list_lacking(asked: Question, records: Sequence[AppraisedRecord]) -> tuple[str, ...]:
+    """List which of two conditions asked about together no study supports a drug in; the answer is what helps both."""
+    if not asked.is_both:
+        return ()
+    helped = {each.reading.condition for each in records if each.item.direction is Direction.supports}
+    lacking = [name for name in asked.conditions if name not in helped]
+    return tuple(f"{NOT_FOR} both: no study here supports it in {name}" for name in lacking)
 
 
 _appraisal_of = lru_cache(maxsize=1024)(appraise_candidate)  # most candidates gain no record in a round

@@ -31,6 +31,7 @@ from ..reading.reading import RANDOMISED, Comparator, Direction, IndicationKind,
 from ..reading.stopping import StoppingKind
 from ..wording import counted
 from ..works.trials import trial_key
+from .fit import Fit
 from .stance import Says
 
 UNREPORTED_SIZE = 100  # participants assumed for a study of unreported size
@@ -63,6 +64,8 @@ class StudyFacts(BaseModel, frozen=True, extra="forbid"):
     """Whether a trial of it against placebo or nothing showed no difference on its primary outcome. That refutes
     nothing; in inconsistency it weighs as a study that found nothing."""
     indication: IndicationKind = "condition"
+    fit: Fit = "same"
+    """How what it studied fits the question; only `same` and `narrower` support or fail, the rest was also studied."""
     in_title: bool = True
     """Whether the title names the condition asked about, and no other one before it."""
     surrogate: bool = False

@@ -16,12 +16,14 @@ that decides by `stance_of`, and its verdict agrees with that.
 """
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 from pydantic import BaseModel
 
 from ..lexicon import condition_synonyms, find_conditions
 from ..lexicon.matching import stems
+from ..questions import Question
 from ..reading.assembler import COMPLICATION
 from ..reading.reading import (
     Comparator,
@@ -36,11 +38,19 @@ from ..reading.reading import (
     Verdict,
 )
 from ..records.study import Comparison, StatedView, Study, StudyPassage
+from .fit import COUNTED, Fit, fit_of, topic_of
 from .stance import INERT_ROLES, Applies, DrugStance, Says, is_against_nothing, stance_of
 
 GAP = " … "
 """Between the sentences of a passage that leaves some out."""
 ON_IT: frozenset[Match] = frozenset({"same", "narrower", "complication"})
+_FITS: dict[Match, Fit] = {
+    "same": "same",
+    "narrower": "narrower",
+    "complication": "complication",
+    "broader": "wider",
+    "other": "other",
+}
 _SECOND_HAND = frozenset({"cited", "recommendation"})
 _TELL_HARM = frozenset({"harms", "avoid"})
 _VERDICTS: dict[Says, Verdict] = {
@@ -80,6 +90,26 @@ class MatchedStudy(BaseModel, frozen=True, extra="forbid"):
             return any(name <= words for name in wanted)
 
         return is_on_it
+
+    def fit_to(self, asked: Question, part: Comparison | StatedView | None = None) -> Fit:
+        """Return how the study, or a part of it, fits the question that it was read for.
+
+        The model says whether the study is on the first condition asked about; its words tell whether it is on a
+        further one, how it fits where it is on another, and what a part on a condition of its own is on.
+        """
+        topic = topic_of(self.study, part)
+        if part is not None and part.condition is not None:
+            return fit_of(topic, asked)
+        fit = _FITS[self.match]
+        if fit in COUNTED:
+            return fit
+        further = asked.conditions[1:]
+        if further:
+            fit_of_further = fit_of(topic, replace(asked, conditions=further))
+            if fit_of_further in COUNTED:
+                return fit_of_further
+        by_words = fit_of(topic, asked)
+        return by_words if fit == "other" and by_words not in COUNTED else fit
 
     def leave_out(self, drug: str) -> Reading:
         """Return the reading of a drug that the study does not tell of: it is mentioned in the record."""

@@ -246,12 +246,7 @@ def _contraindications() -> Sequence[tuple[Mapping[str, str], Contraindication, 
 
 @cache
 def _list_against(drug: str) -> list[tuple[Contraindication, tuple[str, ...]]]:
-    return [
-        (told, conditions)
-        for row, told, conditions in _contraindications()
-        if drug not in split_names(row["except"])
-        and any(name == drug or is_class_member(drug, name) for name in split_names(row["names"]))
-    ]
+    return [(told, conditions) for row, told, conditions in _contraindications() if _is_named(drug, row)]
 
 
 def contraindications_of(drug: str, conditions: Iterable[str] | None) -> list[Contraindication]:
@@ -268,6 +263,31 @@ def contraindications_of(drug: str, conditions: Iterable[str] | None) -> list[Co
     named = [canonical_condition(each) or each for each in conditions]
     met = [next((told for told, held in rows if condition in held), None) for condition in named]
     return list(dict.fromkeys(each for each in met if each))
+
+
+@cache
+def _read_not_for() -> Sequence[tuple[Mapping[str, str], Contraindication]]:
+    return [(row, Contraindication(row["kind"], row["told"], row["source"], "")) for row in read_table("not_for.tsv")]
+
+
+def not_for(drug: str, people: str) -> list[Contraindication]:
+    """Return why a drug is not for a population, or for people who take a drug, by the table of groups of people.
+
+    >>> [each.told for each in not_for("ibuprofen", "warfarin")]
+    ['bleeding']
+    """
+    return [told for row, told in _read_not_for() if people in split_names(row["people"]) and _is_named(drug, row)]
+
+
+def _is_named(drug: str, row: Mapping[str, str]) -> bool:
+    names = split_names(row["names"])
+    is_meant = any(name == drug or is_class_member(drug, name) for name in names)
+    return is_meant and drug not in split_names(row["except"])
+
+
+def tabled_conditions() -> frozenset[str]:
+    """Return the conditions and groups of people that the curated table of contraindications knows."""
+    return frozenset(name for _, _, held in _contraindications() for name in held)
 
 
 def contraindicated_in(conditions: Iterable[str]) -> list[tuple[str, Contraindication]]:

@@ -1,4 +1,5 @@
-"""Builds a library from PubMed's baseline and update files (`pubmedYYnNNNNN.xml.gz`, some 30,000 articles each).
+"""Builds a library from PubMed's baseline and update files (`pubmedYYnNNNNN.xml.gz`, some 30,000 articles each), and
+from files of records of every other form that `tools.files` reads.
 
 A library is a folder with an index and a manifest of the files in it. A file counts once it is read to its end: then
 the index is committed and the manifest written, in this order. After an interruption, building resumes with the same
@@ -13,21 +14,22 @@ import os
 import re
 import shutil
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
-from xml.etree.ElementTree import ParseError, fromstring
+from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 from pydantic_core import to_json
 from tantivy import Index, Query
 
-from ..errors import UnreadableReply, UsageError
-from ..http.xml import attribute, first, read_trees
-from ..local_files import UnusableFile, open_pieces, open_regular, read_whole
-from ..sources.studies.pubmed import article_facts
+from ..errors import UsageError
+from ..files.form import KNOWN_FORMS
+from ..files.pubmed_set import BadFile, Deletion, Unread, read_medline
+from ..files.reader import form_of_file
+from ..local_files import UnusableFile, open_regular, read_whole
 from ..whole_file import write_file
+from ..wording import counted
 from .index import (
     BUILT_INDEX,
     FORMAT,
@@ -39,17 +41,12 @@ from .index import (
     open_index,
     read_manifest,
 )
-from .rows import ArticleRow, row_of
+from .looking_up import LookedUp
+from .rows import ArticleRow, BareRecords, LibraryRow, read_file_rows, row_of
 
 _HEAP_BYTES = 200_000_000  # room for one PubMed file, so that each becomes one index segment
 _MOST_NAMED = 5
-_BEGIN, _END = b"<PubmedArticle>", b"</PubmedArticle>"
-_LONGEST = 16_000_000  # longest article in bytes
 _HEAD = 4096
-_PASSED_OVER = ((b"<ReferenceList", b"</ReferenceList>"), (b"<History>", b"</History>"))
-"""Long elements that are not needed, and in which no others occur."""
-_MOST_TAGS = 50_000  # of an article, without its references; above, it is read with bounds of depth and number
-_PMID = re.compile(rb"<PMID[^>]{0,100}>\s{0,20}(\d{1,10})\s{0,20}</PMID>")
 _MD5 = re.compile(r"\b[0-9a-f]{32}\b", re.IGNORECASE)
 
 
@@ -62,7 +59,8 @@ class Manifest:
     updated: str = ""
     """When the last file was added: `2026-01-31T08:00:00Z`."""
     files: dict[str, dict[str, Any]] = field(default_factory=dict)
-    """By name: size in bytes, MD5, articles, deletions, articles that could not be read."""
+    """By name: size in bytes, MD5, articles, deletions, articles that could not be read; and in `wanted` the numbers of
+    records that are still to be looked up."""
     refused: dict[str, str] = field(default_factory=dict)
     """Files that were left out, and why."""
     versions: dict[str, int] = field(default_factory=dict)
@@ -98,14 +96,19 @@ def build_library(
     tell: Callable[[BuildProgress], None] = lambda _: None,
     *,
     must_exist: bool = False,
+    look_up: Callable[[Sequence[str]], LookedUp] | None = None,
 ) -> Manifest:
     """Add the files of a folder to a library, in the order of their names.
 
+    Of PubMed's sets the last version counts; a record of another file is left out where the library has its number.
+
     Args:
         folder: folder of the library; created if missing.
-        source: folder of `*.xml.gz` or `*.xml` files, with optional `.md5` files.
+        source: folder of files of any form that `tools.files` reads, with optional `.md5` files; or one such file.
         tell: called after each step.
         must_exist: whether the library must exist already.
+        look_up: asks the sources for records that files give by number alone, or without abstract; None leaves their
+            numbers in the manifest, for a later call.
 
     Returns:
         Manifest: the final state; `refused` lists the files left out.
@@ -114,12 +117,7 @@ def build_library(
         UsageError: a folder cannot be read or written, the library is damaged or of another format, or another
             process is building it.
     """
-    try:
-        files = sorted(path for path in source.iterdir() if path.name.endswith((".xml.gz", ".xml")))
-    except OSError as error:
-        raise UsageError(f"{source}: cannot be read ({error.strerror})") from None
-    if not files:
-        raise UsageError(f"{source}: holds no PubMed files (.xml.gz or .xml)")
+    files = _files_of(source)
     is_there = must_exist or os.path.lexists(folder / MANIFEST)
     held = Manifest.of(folder) if is_there else Manifest()
     try:
@@ -129,15 +127,15 @@ def build_library(
         writer = index.writer(_HEAP_BYTES, num_threads=1)
         writer.garbage_collect_files()  # those that a killed build left would be in the way
         held.refused = {}
-        waiting = [file for file in files if not _is_in(file, held)]
+        waiting = [file for file in files if not _is_in(file, held, look_up is not None)]
         sizes = [_size_of(file) for file in waiting]
         began, read = time.monotonic(), 0
         for place, file in enumerate(waiting, 1):
             try:
-                read += _take_in(file, index, writer, held)
+                read += _take_in(file, index, writer, held, look_up)
                 held.records = index.searcher().num_docs
                 held.updated = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-                said = f"{held.files[file.name]['articles']:,} articles"
+                said = _count_of(held.files[file.name])
             except BadFile as error:
                 writer.rollback()
                 held.refused[file.name] = said = str(error)
@@ -156,13 +154,39 @@ def build_library(
     return held
 
 
-def _is_in(file: Path, held: Manifest) -> bool:
+def _files_of(source: Path) -> list[Path]:
+    """Return the files of a folder but for hidden ones and checksums, by name; of a file, itself."""
+    if source.is_file():
+        return [source]
+    try:
+        files = sorted(path for path in source.iterdir() if not path.name.startswith(".") and path.suffix != ".md5")
+    except OSError as error:
+        raise UsageError(f"{source}: cannot be read ({error.strerror})") from None
+    if not files:
+        raise UsageError(f"{source}: holds no files of records; put some there: {KNOWN_FORMS}")
+    return files
+
+
+def _count_of(about: Mapping[str, Any]) -> str:
+    """Describe what came of a file."""
+    parts = [counted(about["articles"], "record")]
+    if about.get("repeated"):
+        parts.append(f"{about['repeated']:,} in the library already")
+    if about["unread"]:
+        parts.append(f"{about['unread']:,} left out")
+    if about.get("wanted"):
+        parts.append(f"{len(about['wanted']):,} to be looked up")
+    return ", ".join(parts)
+
+
+def _is_in(file: Path, held: Manifest, may_look_up: bool) -> bool:
     """Whether a file is in the library already; one whose size has changed is reported and left out."""
     if (known := held.files.get(file.name)) is None:
         return False
     if known["bytes"] != _size_of(file):
         held.refused[file.name] = "is another file than the one of this name that was read"
-    return True
+        return True
+    return not (may_look_up and known.get("wanted"))
 
 
 def _size_of(file: Path) -> int:
@@ -190,13 +214,21 @@ def checked_md5(file: Path) -> str:
     return found
 
 
-def _take_in(file: Path, index: Index, writer: Any, held: Manifest) -> int:
-    """Add the articles of a file to the index and the manifest; returns their number.
+def _take_in(
+    file: Path, index: Index, writer: Any, held: Manifest, look_up: Callable[[Sequence[str]], LookedUp] | None
+) -> int:
+    """Add the records of a file to the index and the manifest; returns their number.
 
     Raises:
         BadFile: it cannot be read to its end; the manifest is unchanged, the writer has to be rolled back.
     """
     md5 = checked_md5(file)
+    try:
+        is_set = form_of_file(file) == "pubmed"
+    except UnusableFile as error:
+        raise BadFile(str(error)) from None
+    if not is_set:
+        return _take_in_rows(file, md5, index, writer, held, look_up)
     is_late = any(other > file.name for other in held.files)
     later = index.searcher() if is_late else None
     versions, deleted = dict(held.versions), dict(held.deleted)
@@ -230,14 +262,83 @@ def _take_in(file: Path, index: Index, writer: Any, held: Manifest) -> int:
     return articles
 
 
+def _take_in_rows(
+    file: Path,
+    md5: str,
+    index: Index,
+    writer: Any,
+    held: Manifest,
+    look_up: Callable[[Sequence[str]], LookedUp] | None,
+) -> int:
+    """Add the records of a file that is no set of PubMed's; raises as `_take_in`."""
+    about: dict[str, Any] = held.files.get(file.name, {})
+    searcher = index.searcher()
+    problems = list[str](about.get("unread_first", ()))
+    wanted = list[str](about.get("wanted", ()))
+    articles: int = about.get("articles", 0)
+    repeated: int = about.get("repeated", 0)
+    if not about:
+        bare = BareRecords()
+        broken = list[str]()
+        for row, line in read_file_rows(file, {}, problems.append, bare, broken.append):
+            names = _own_names(row)
+            if _is_indexed(index, searcher, names):
+                bare.repeated.setdefault(file.name, []).append(names[0])
+                continue
+            writer.add_document(document_of(row.indexed(), line.encode()))
+            articles += 1
+        if broken and not articles:
+            raise BadFile(broken[0])
+        problems += broken
+        repeated = len(bare.repeated.get(file.name, ()))
+        numbers = [name for name in bare.numbers.get(file.name, ()) if not _is_indexed(index, searcher, [name])]
+        wanted = list(dict.fromkeys([*numbers, *bare.titles.get(file.name, ())]))
+    unread = about.get("unread", len(problems))
+    if wanted and look_up is not None:
+        reply = look_up(wanted)
+        for name, row_line in reply.lines.items():
+            writer.delete_documents_by_term("name", name)
+            writer.add_document(document_of(row_of(row_line).indexed(), row_line.encode()))
+            articles += 1
+        missing = [name for name in wanted if name not in reply.lines and name not in reply.waiting]
+        problems += [f"{name}: no source has a record of it" for name in missing]
+        unread += len(missing)
+        wanted = reply.waiting
+        if reply.failure:
+            held.refused[file.name] = f"its numbers were not looked up ({reply.failure}); run the same command again"
+    elif wanted:
+        held.refused[file.name] = f"{counted(len(wanted), 'number')} not looked up; run it without --offline"
+    writer.commit()
+    index.reload()
+    held.files[file.name] = {
+        "bytes": file.stat().st_size,
+        "md5": md5,
+        "articles": articles,
+        "deleted": 0,
+        "unread": unread,
+        "repeated": repeated,
+        "unread_first": problems[:_MOST_NAMED],
+        "wanted": wanted,
+    }
+    return articles
+
+
+def _own_names(row: LibraryRow) -> list[str]:
+    return [name for name in row.indexed().get("name", ()) if name.startswith(("pmid:", "nct:", "own:"))]
+
+
+def _is_indexed(index: Index, searcher: Any, names: Sequence[str]) -> bool:
+    query = Query.term_set_query(index.schema, "name", list(names))
+    return bool(names) and bool(searcher.search(query, limit=1).hits)
+
+
 def _file_of(index: Index, searcher: Any, pmid: str, deleted: dict[str, str]) -> str:
     """Return the last file that contains or deletes an article; empty if there is none."""
     hits = searcher.search(Query.term_query(index.schema, "name", f"pmid:{pmid}"), limit=1).hits
     if not hits:
         return deleted.get(pmid, "")
     row = row_of(searcher.doc(hits[0][1])["record"][0].decode())
-    assert isinstance(row, ArticleRow)
-    return str(row.file)
+    return str(row.file) if isinstance(row, ArticleRow) else ""
 
 
 def verify_library(folder: Path, source: Path | None = None) -> Iterator[str]:
@@ -253,102 +354,13 @@ def verify_library(folder: Path, source: Path | None = None) -> Iterator[str]:
         yield f"{name}: {why}; skipped"
     for name, said in held.files.items():
         if said["unread"]:
-            yield f"{name}: {said['unread']} articles could not be read: {'; '.join(said['unread_first'])}"
-        if source is not None and (source / name).exists():
+            yield f"{name}: {said['unread']} records were left out: {'; '.join(said['unread_first'])}"
+        if said.get("wanted"):
+            yield f"{name}: {counted(len(said['wanted']), 'number')} not looked up yet; build or update it again"
+        original = source if source is None or source.is_file() else source / name
+        if original is not None and original.name == name and original.exists():
             try:
-                if checked_md5(source / name) != said["md5"]:
+                if checked_md5(original) != said["md5"]:
                     yield f"{name}: is another file than the one that was read"
             except BadFile as error:
                 yield f"{name}: {error}"
-
-
-class BadFile(Exception):
-    """The file is not a baseline or update file, or ends too early; the message says which in a few words."""
-
-
-class Article(NamedTuple):
-    pmid: str
-    version: int
-    facts: dict[str, Any]
-    """See `pubmed.article_facts`."""
-
-
-class Deletion(NamedTuple):
-    """An article deleted from PubMed."""
-
-    pmid: str
-
-
-class Unread(NamedTuple):
-    why: str
-
-
-def read_medline(file: Path) -> Iterator[Article | Deletion | Unread]:
-    """Read a whole `.xml.gz` or `.xml` file; on `BadFile`, discard everything read from it so far."""
-    held = b""
-    try:
-        with open_pieces(file) as pieces:
-            for piece in pieces:
-                is_first = not held
-                held += piece
-                if is_first and b"<PubmedArticleSet" not in held[:_HEAD]:
-                    raise BadFile("holds no set of PubMed articles")
-                at = 0
-                while (end := held.find(_END, at)) >= 0:
-                    begin = held.find(_BEGIN, at, end)
-                    yield _read_article(held[begin if begin >= 0 else at : end + len(_END)])
-                    at = end + len(_END)
-                held = held[at:]
-                if len(held) > _LONGEST:
-                    raise BadFile("holds an article of more than 16 MB")
-    except UnusableFile as error:
-        raise BadFile(str(error)) from None
-    if b"</PubmedArticleSet>" not in held:
-        raise BadFile("ends before its last article")
-    for begin, end in _places_of(held, b"<DeleteCitation>", b"</DeleteCitation>"):
-        for pmid in _PMID.findall(held, begin, end):
-            yield Deletion(pmid.decode())
-
-
-def _places_of(xml: bytes, opening: bytes, closing: bytes) -> Iterator[tuple[int, int]]:
-    """Yield begin and end of each element, in a time that grows with the length alone, also where none is closed."""
-    begin = xml.find(opening)
-    while begin >= 0:
-        end = xml.find(closing, begin)
-        if end < 0:
-            return
-        end += len(closing)
-        yield begin, end
-        begin = xml.find(opening, end)
-
-
-def _without(xml: bytes, opening: bytes, closing: bytes) -> bytes:
-    kept = []
-    at = 0
-    for begin, end in _places_of(xml, opening, closing):
-        kept.append(xml[at:begin])
-        at = end
-    kept.append(xml[at:])
-    return b"".join(kept)
-
-
-def _read_article(xml: bytes) -> Article | Unread:
-    number = _PMID.search(xml)
-    name = f"PMID {number[1].decode()}" if number else "an article without PMID"
-    try:
-        for opening, closing in _PASSED_OVER:
-            begin = xml.find(opening)
-            end = xml.rfind(closing)
-            if 0 <= begin < end:
-                xml = xml[:begin] + xml[end + len(closing) :]
-        xml = _without(xml, b"<AffiliationInfo>", b"</AffiliationInfo>")
-        # the prefix of formulas may not be declared; what has very many elements is not PubMed's
-        if b"<mml:" in xml or xml.count(b"<") > _MOST_TAGS:
-            _, (root,) = read_trees("pubmed", xml, ("PubmedArticle",))
-        else:
-            root = fromstring(xml)  # noqa: S314  a fragment of a document, in which no entity can be declared
-        facts = article_facts({root.tag: root})
-        said = attribute(first(root, "MedlineCitation", "PMID"), "Version") or "1"
-        return Article(facts["metadata"]["pmid"], int(said) if said.isdecimal() else 1, facts)
-    except (ParseError, UnreadableReply, ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
-        return Unread(f"{name} is unreadable ({type(error).__name__})")

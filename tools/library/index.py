@@ -7,7 +7,7 @@ adjacent words that must all occur; fields after a term (`migraine[tiab]`) or be
 import os
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -28,7 +28,8 @@ from tantivy import (
 
 from ..errors import UsageError
 from ..local_files import UnusableFile, parse_json, read_whole
-from .rows import PublicationRow, StudyRow, read_rows, record_files
+from ..records.registry import cards
+from .rows import ArticleRow, PublicationRow, StudyRow, read_rows, record_files
 
 _TEXTS = ("title", "abstract", "heading", "substance", "author", "journal", "type", "number")
 _EVERYWHERE = ("title", "abstract", "heading", "substance", "number")
@@ -54,6 +55,7 @@ _TOKEN = re.compile(
 _OPERATORS = tuple(("word", each) for each in ("AND", "OR", "NOT"))
 _DEEPEST = 50  # nested groups; deeper opening brackets are ignored
 _HEAP_BYTES = 64_000_000
+_PAGE = 2_000  # records, of a walk
 _MOST_NAMED = 10_000  # most records that can be looked up at once
 MAX_PROBLEMS = 20
 _LARGEST_MANIFEST_BYTES = 512 * 1024 * 1024  # all of PubMed, with the numbers of what was deleted, takes some 20 MB
@@ -109,7 +111,7 @@ class LibraryIndex:
         index = open_index(folder) if self._is_built else Index(library_schema())
         self._analyzer = english_words()
         index.register_tokenizer("english", self._analyzer)
-        kinds, topics, sources = Counter[type](), Counter[str](), {"pubmed"} if self._is_built else set[str]()
+        kinds, topics, sources = Counter[type](), Counter[str](), set[str]()
         problems = _Problems()
         if not self._is_built:
             writer = index.writer(_HEAP_BYTES, num_threads=1)  # one thread: equal scores keep the order of the files
@@ -127,14 +129,23 @@ class LibraryIndex:
             writer.wait_merging_threads()
             index.reload()
         self._schema, self._searcher = index.schema, index.searcher()
+        if self._is_built:
+            tagged = {name: self._count_tagged(f"source:{name}") for name in cards()}
+            sources = {"pubmed", *(name for name, count in tagged.items() if count)}
+            kinds[StudyRow] = tagged["clinicaltrials"]
+            kinds[ArticleRow] = self._searcher.num_docs - kinds[StudyRow]
         self.contents = LibraryContents(
             digest=digest,
-            publications=self._searcher.num_docs if self._is_built else kinds[PublicationRow],
+            publications=kinds[PublicationRow] + kinds[ArticleRow],
             trials=kinds[StudyRow],
             topics=tuple(topic for topic, _ in topics.most_common()),
             sources=tuple(sorted(sources)),
             unread=problems.first_ones(),
         )
+
+    def _count_tagged(self, tag: str) -> int:
+        hits = self._searcher.search(Query.term_query(self._schema, "tag", tag), limit=1)
+        return getattr(hits, "count", None) or 0  # tantivy's stubs lack it
 
     def named(self, *names: str) -> list[str]:
         query = Query.term_set_query(self._schema, "name", list(names))
@@ -168,6 +179,25 @@ class LibraryIndex:
             filters.append(_date_query(self._schema, *days))
         parts = [(Occur.Must, words), *((Occur.Must, Query.const_score_query(each, 0.0)) for each in filters)]
         return self._lines(Query.boolean_query(parts), most, start)
+
+    def walk(self, tags: Sequence[str], order: Callable[[list[Any]], None]) -> Iterator[list[str]]:
+        """Yield all records with one of these tags, in pages; `order` puts a page, and the years, into its order."""
+        tagged = Query.term_set_query(self._schema, "tag", list(tags))
+        dated = _date_query(self._schema, None, None)
+        slices = [Query.boolean_query([(Occur.Must, tagged), (Occur.MustNot, dated)])]
+        ends = {end: {end: {"field": "day"}} for end in ("min", "max")}
+        days = self._searcher.aggregate(Query.all_query(), ends)
+        first, last = (int(days[end]["value"] or 0) // 10_000 for end in ends)
+        for year in range(first, last + 1):
+            own = _date_query(self._schema, year * 10_000, year * 10_000 + 9_999)
+            slices.append(Query.boolean_query([(Occur.Must, tagged), (Occur.Must, own)]))
+        order(slices)
+        for query in slices:
+            start = 0
+            while lines := self._lines(query, _PAGE, start)[0]:
+                start += len(lines)
+                order(lines)
+                yield lines
 
     def _lines(self, query: Query, most: int, start: int) -> tuple[list[str], int]:
         found = self._searcher.search(query, limit=most, offset=start)

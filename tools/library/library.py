@@ -5,7 +5,7 @@ reports what it lacks, as an empty reply with a warning, or as a failure where a
 """
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ from ..http.endpoints import Endpoints
 from ..http.reply import read_each
 from ..lexicon import canonical_condition, canonical_drug
 from ..questions import Question, read_query
+from ..questions.trials import for_registry
 from ..records.evidence import Evidence, checked_identifier
 from ..search import Filters, Source, SourceReply
 from ..sources.drugs.reactome import MAX_IDS
@@ -47,11 +48,12 @@ def endpoints_of_environment(environ: Mapping[str, str] = os.environ) -> Endpoin
 
 
 class Library(LibraryIndex):
-    """Answers for the sources from an index of records; `path` is `bundled`, or the folder."""
+    """Answers for the sources from an index of records; `path` is `bundled`, or the `folder`."""
 
     def __init__(self, folder: Path, digest: str, is_bundled: bool) -> None:
         super().__init__(folder, digest)
         self.path = BUNDLED if is_bundled else str(folder)
+        self.folder = folder
 
     @property
     def digest(self) -> str:
@@ -89,8 +91,9 @@ class Library(LibraryIndex):
             values = value if isinstance(value, list) else [value]
             if any(each is not None for each in values):
                 tags.append([f"{name}:{each}".lower() for each in values])
+        is_registry = source.card is not None and source.card.gives == "trial"
         lines, total = self.search(
-            query,
+            for_registry(query) if is_registry else query,
             tags=tags,
             days=(first and int(f"{first:%Y%m%d}"), last and int(f"{last:%Y%m%d}")),
             most=size,
@@ -150,6 +153,11 @@ class Library(LibraryIndex):
         lines = self.named(*(name.lower() if name.startswith("doi:") else name for name in names))
         return read_each(lines, partial(self._evidence, source=source))[0]  # callers name those that are missing
 
+    def publications(self, order: Callable[[list[Any]], None] = lambda _: None) -> Iterator[Evidence]:
+        """Yield all publications and preprints, page by page; `order` changes the order of pages and within them."""
+        for lines in self.walk(["source:pubmed", "source:europepmc"], order):
+            yield from read_each(lines, _publication)[0]  # what cannot be read was named when the library was opened
+
     def citations(self, source: Source, pmid: str) -> SourceReply:
         """Return the publications that cite one and those that it cites, as far as the library holds them."""
         lines = self.named(f"citing:{pmid}", f"cited:{pmid}")
@@ -199,3 +207,10 @@ class Library(LibraryIndex):
             return row.evidence(source)
         assert isinstance(row, StudyRow | EntryRow)
         return row.evidence() if isinstance(row, StudyRow) else row.evidence
+
+
+def _publication(line: str) -> Evidence:
+    row = row_of(line)
+    assert isinstance(row, PublicationRow | ArticleRow)
+    is_preprint = isinstance(row, PublicationRow) and row.pmid is None
+    return row.evidence("europepmc" if is_preprint else "pubmed")

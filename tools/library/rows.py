@@ -1,27 +1,33 @@
 """The records in a library's files, and their conversion to evidence.
 
-A library is a folder of JSON Lines files (`*.jsonl`, or `*.jsonl.gz`), one record per line; a record's fields decide
-its type, not the name of its file. `docs/how-to/run-offline.md` describes them for users. What is bent in a file costs
-itself alone: a line that is no record is left out, a bent identifier or full text is left off its record, too long a
-text is cut, and each is named with file and line.
+A library is a folder of files, or a single file: JSON lines, one record per line, whose fields decide its type, or
+what `tools.files` reads. `docs/how-to/run-offline.md` describes the lines for users, `bring-your-own-files.md` beside
+it the files. What is bent in a file costs itself alone: a line that is no record is left out, a bent identifier or full
+text is left off its record, too long a text is cut, and each is named with file and line.
 """
 
 import hashlib
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from pydantic import BaseModel, Field, ValidationError
+from pydantic_core import to_json
 
 from ..errors import UnreadableReply, UsageError
+from ..files import UnreadableRecord, read_records
+from ..files.form import KNOWN_FORMS
+from ..files.reader import form_of_file, is_plain
+from ..files.structured import own_fields
 from ..local_files import UnusableFile, open_lines, open_regular, parse_json
 from ..records import Notice, Publication
 from ..records.enclosure import one_line
-from ..records.evidence import UNKNOWN_DATE, Citation, Evidence, SourceName, checked_identifier
+from ..records.evidence import UNKNOWN_DATE, Citation, Evidence, SourceName, checked_identifier, surname
 from ..sources.publications import NOTICE_TYPES, trial_numbers, written
 from ..sources.studies.clinicaltrials import parse_study
+from ..wording import counted, listed
 from ..works.fulltext import ArticleText, parse_full_text
 
 BROADER = {"Randomized Controlled Trial": "Clinical Trial"}
@@ -29,10 +35,15 @@ BROADER = {"Randomized Controlled Trial": "Clinical Trial"}
 LONGEST_TEXT = 100_000  # characters; the longest abstracts have some 30,000, and longer texts take long to read
 
 _DEEPEST = 60  # objects and lists within one another; studies with results stay below 20
+_WORD = re.compile(r"[^\W_]+")
+_NAME_WORDS = 6  # of a title, in the name of a record without number
+_NAME_CHARACTERS = 200  # of an abstract that tell two records of one title apart
 _SHORT_LINE = 4_000  # characters of a line whose texts and depth need no look
 _IDENTIFIERS = {"doi": "doi", "published_doi": "doi", "pmcid": "pmcid"}
 """Fields that a publication can do without, and the kind of identifier that each holds."""
 _DATE = re.compile(r"[0-9]{4}(-(0[1-9]|1[0-2])(-(0[1-9]|[12][0-9]|3[01]))?)?")
+_HAS_CONTENT = frozenset({"title", "protocolSection", "metadata", "asked_by", "citing"})
+_LOOK_UP = "`willowbark library build FOLDER --from {file}` looks up what is lacking"
 _SAME_IN_RECORDS = set(
     "pmid pmcid doi ppr_id journal journal_abbreviation volume issue pages publication_types mesh_terms".split()
 )
@@ -61,7 +72,7 @@ class PublicationRow(LibraryRow, frozen=True):
     pmid: str | None = Field(default=None, pattern=r"^\d{1,8}$")
     """None for preprints."""
     ppr_id: str | None = Field(default=None, pattern=r"^PPR\d+$")
-    """Europe PMC's preprint number; without one, no search finds the record."""
+    """Europe PMC's preprint number. A publication with neither number is a record of a file of one's own."""
     title: str = Field(min_length=1)
     authors: list[str] = []
     """`Surname AB`; groups by name."""
@@ -86,14 +97,47 @@ class PublicationRow(LibraryRow, frozen=True):
     """As OpenAlex writes it."""
     published_doi: str | None = None
     """For a preprint, the published article."""
+    is_searched: bool = True
+    """False for a record that is only handed out by its number."""
     full_text: str | None = Field(default=None, repr=False)
     """JATS XML of an open-access article."""
 
     def indexed(self) -> dict[str, list[Any]]:
         """Index it for PubMed and Europe PMC, a preprint for Europe PMC only."""
-        sources = ["pubmed", "europepmc"] if self.pmid else ["europepmc"] if self.ppr_id else []
-        tags = [*(f"source:{each}" for each in sources), f"preprints:{'none' if self.pmid else 'only'}"]
-        return _index_paper(vars(self), vars(self), tags, [self.abstract])
+        sources = ["europepmc"] if self.ppr_id and not self.pmid else ["pubmed", "europepmc"]
+        tags = [f"source:{source}" for source in sources if self.is_searched]
+        tags.append("preprints:only" if self.ppr_id and not self.pmid else "preprints:none")
+        values = _index_paper(vars(self), vars(self), tags, [self.abstract])
+        if self.is_own:
+            values["name"].append(f"own:{self.own_name}")
+        return values
+
+    @property
+    def is_own(self) -> bool:
+        """Whether it has no number of PubMed or Europe PMC, as records of databases of other kinds."""
+        return self.pmid is None and self.ppr_id is None
+
+    @property
+    def own_name(self) -> str:
+        """Its name in addresses where it has no number: the same for the same title and text in another file."""
+        words = _WORD.findall(" ".join([surname(self.authors[0])] if self.authors else []) + f" {self.date or ''}"[:5])
+        words += _WORD.findall(self.title)[:_NAME_WORDS]
+        text = "".join(_WORD.findall(f"{self.title} {(self.abstract or '')[:_NAME_CHARACTERS]}")).casefold()
+        return f"{'-'.join(words).lower()}-{hashlib.sha256(text.encode()).hexdigest()[:8]}"
+
+    def _address(self, by_pubmed: bool) -> str:
+        if self.is_own:
+            return f"https://doi.org/{self.doi}" if self.doi else f"file:{self.own_name}"
+        if by_pubmed:
+            return f"https://pubmed.ncbi.nlm.nih.gov/{self.pmid}/"
+        return f"https://europepmc.org/article/{f'MED/{self.pmid}' if self.pmid else f'PPR/{self.ppr_id}'}"
+
+    def _source(self, by_pubmed: bool) -> SourceName:
+        if self.is_own:
+            return "own_file"
+        if by_pubmed:
+            return "pubmed"
+        return "europepmc" if self.pmid else "preprint"
 
     def read_full_text(self) -> ArticleText | None:
         """Read its full text; None if there is none. Raises `UnreadableReply` if it is not JATS."""
@@ -101,19 +145,18 @@ class PublicationRow(LibraryRow, frozen=True):
 
     def evidence(self, source: str) -> Evidence:
         """Return the record as `pubmed` or `europepmc` would."""
-        types, is_preprint, by_pubmed = self.publication_types, self.pmid is None, source == "pubmed"
+        types = self.publication_types
+        is_preprint = self.ppr_id is not None and self.pmid is None
+        by_pubmed = source == "pubmed"
         named = trial_numbers(self.title, self.abstract or "")
         kind = Notice if NOTICE_TYPES.intersection(types) else Publication
         full_text = None if by_pubmed else self.read_full_text()
-        given_as: SourceName = "pubmed" if by_pubmed else "preprint" if is_preprint else "europepmc"
         return Evidence(
             content=written(self.title, self.abstract or "", preprint=is_preprint or "Preprint" in types),
             citation=Citation(
-                source=given_as,
+                source=self._source(by_pubmed),
                 title=self.title,
-                url=f"https://pubmed.ncbi.nlm.nih.gov/{self.pmid}/"
-                if by_pubmed
-                else f"https://europepmc.org/article/{'PPR' if is_preprint else 'MED'}/{self.pmid or self.ppr_id}",
+                url=self._address(by_pubmed),
                 date=self.date or UNKNOWN_DATE,
                 authors=self.authors,
             ),
@@ -253,15 +296,20 @@ def _index_paper(
 
 
 def record_files(folder: Path) -> list[Path]:
-    """Return the files of a library, sorted by name; for a built library only the manifest."""
+    """Return the files of a library, sorted by name; for a built library only the manifest, for a file that file.
+
+    Hidden files, and checksums beside others, are no records.
+    """
+    if folder.is_file():
+        return [folder]
     if (folder / "library.json").is_file():
         return [folder / "library.json"]
     try:
-        files = sorted(each for each in folder.iterdir() if each.name.endswith((".jsonl", ".jsonl.gz")))
+        files = sorted(path for path in folder.iterdir() if not path.name.startswith(".") and path.suffix != ".md5")
     except OSError as error:
         raise UsageError(f"library {folder}: the folder cannot be read ({error.strerror})") from None
     if not files:
-        raise UsageError(f"library {folder}: holds no records (files that end in .jsonl or .jsonl.gz)")
+        raise UsageError(f"library {folder}: holds no records; put files of them there: {KNOWN_FORMS}")
     return files
 
 
@@ -289,29 +337,140 @@ def read_rows(files: Sequence[Path], tell: Callable[[str], None]) -> Iterator[tu
 
     Args:
         files: in this order; of a publication or trial that is listed twice, the first counts.
-        tell: receives a line for everything that is left out, cut or left off, with the name of its file and its line.
+        tell: receives a line for everything that is left out, cut or left off, with the name of its file and its line;
+            and for each file, how many of its records are a number or a title alone.
     """
     places: dict[str, str] = {}
+    bare = BareRecords()
     for file in files:
-        done = 0  # lines
         try:
-            with open_lines(file) as lines:
-                for number, content in lines:
-                    if number == 1 and content is not None and content.startswith((b"\xff\xfe", b"\xfe\xff")):
-                        raise UnusableFile("is in UTF-16; save it in UTF-8")
-                    here = f"{file.name}, line {number}"
-                    done = number
-                    try:
-                        read = _read_line(content, here, tell)
-                        if read is None:
-                            continue
-                        _check_index(read[0], here, places)
-                    except (ValueError, KeyError, TypeError, AttributeError, UsageError) as error:
-                        tell(f"{here}: {_reason_of(error)}; left out")
-                        continue
-                    yield read
+            is_lines = form_of_file(file) == "lines" and is_plain(file)
         except UnusableFile as error:
-            tell(f"{file.name}{f', after line {done}' if done else ''}: {error}")
+            tell(f"{file.name}: {error}")
+            continue
+        if is_lines:
+            yield from _read_file_of_lines(file, places, tell)
+        else:
+            yield from read_file_rows(file, places, tell, bare)
+    for line in bare.lines(places):
+        tell(line)
+
+
+class RepeatedRecord(ValueError):
+    """A record is in another place already; `name` is its number there."""
+
+    def __init__(self, name: str, place: str) -> None:
+        super().__init__(f"{name} is already in {place}")
+        self.name = name
+
+
+class BareRecords:
+    """Records of files that are a number alone, have no abstract, or came before."""
+
+    def __init__(self) -> None:
+        self.numbers: dict[str, list[str]] = {}
+        """By file: `pmid:1`, `nct:NCT00000001`, `doi:…`, `pmcid:…` of records without a title."""
+        self.titles: dict[str, list[str]] = {}
+        """By file: the numbers of those with a title and no abstract."""
+        self.repeated: dict[str, list[str]] = {}
+        """By file: the names of those that came before, in this file or another."""
+
+    def lines(self, places: Container[str]) -> Iterator[str]:
+        """Yield a line for each file with such records, but for numbers of which another file has the record."""
+        for file, numbers in self.numbers.items():
+            lacking = [number for number in numbers if number not in places]
+            if lacking:
+                line = f"{counted(len(lacking), 'record')} left out, a number alone ({listed(lacking)})"
+                yield f"{file}: {line}; {_LOOK_UP.format(file=file)}"
+        for file, numbers in self.titles.items():
+            line = f"{counted(len(numbers), 'record')} without abstract, used by title alone ({listed(numbers)})"
+            yield f"{file}: {line}; {_LOOK_UP.format(file=file)}"
+        for file, names in self.repeated.items():
+            yield f"{file}: {counted(len(names), 'record')} read before, counted once ({listed(names)})"
+
+
+def read_file_rows(
+    file: Path,
+    places: dict[str, str],
+    tell: Callable[[str], None],
+    bare: BareRecords,
+    tell_broken: Callable[[str], None] | None = None,
+) -> Iterator[tuple[LibraryRow, str]]:
+    """Yield the records of a file of any form, as `read_rows` does.
+
+    Args:
+        file: of any form that `tools.files` reads.
+        places: by name, where the records are that there are already; those of this file are added.
+        tell: as in `read_rows`.
+        bare: receives records without title or abstract, and those that came before.
+        tell_broken: receives why the file cannot be read, or not to its end, in place of `tell`.
+    """
+    count = 0
+    try:
+        for item in read_records(file):
+            here = f"{file.name}, {item.place}"
+            if isinstance(item, UnreadableRecord):
+                tell(f"{here}: {item.why}; left out")
+                continue
+            number = _number_of(item.fields)
+            if number and not _HAS_CONTENT.intersection(item.fields):
+                bare.numbers.setdefault(file.name, []).append(number)
+                continue
+            try:
+                row, line = _row_of_item(item.fields, here, tell)
+                _check_index(row, here, places)
+            except RepeatedRecord as error:
+                bare.repeated.setdefault(file.name, []).append(error.name)
+                continue
+            except (ValueError, KeyError, TypeError, AttributeError, UsageError) as error:
+                tell(f"{here}: {_reason_of(error)}; left out")
+                continue
+            if number and isinstance(row, PublicationRow) and not row.abstract:
+                bare.titles.setdefault(file.name, []).append(number)
+            count += 1
+            yield row, line
+    except UnusableFile as error:
+        after = f", after {counted(count, 'record')}" if count else ""
+        if tell_broken is None:
+            tell(f"{file.name}{after}: {error}")
+        else:
+            tell_broken(f"{after.removeprefix(', ')} it {error}" if after else str(error))
+
+
+def _number_of(fields: Mapping[str, Any]) -> str | None:
+    kinds = (("pmid", "pmid"), ("nct_id", "nct"), ("doi", "doi"), ("pmcid", "pmcid"))
+    return next((f"{name}:{fields[field]}" for field, name in kinds if fields.get(field)), None)
+
+
+def _row_of_item(fields: Mapping[str, Any], here: str, tell: Callable[[str], None]) -> tuple[LibraryRow, str]:
+    """Return the record of a file and its line; raises as `_read_line`."""
+    if "title" in fields and "provenance" not in fields:
+        fields = {**fields, "provenance": here}
+    row = _read_line(to_json(fields), here, tell)
+    assert row is not None
+    return row
+
+
+def _read_file_of_lines(
+    file: Path, places: dict[str, str], tell: Callable[[str], None]
+) -> Iterator[tuple[LibraryRow, str]]:
+    done = 0  # lines
+    try:
+        with open_lines(file) as lines:
+            for number, content in lines:
+                here = f"{file.name}, line {number}"
+                done = number
+                try:
+                    read = _read_line(content, here, tell)
+                    if read is None:
+                        continue
+                    _check_index(read[0], here, places)
+                except (ValueError, KeyError, TypeError, AttributeError, UsageError) as error:
+                    tell(f"{here}: {_reason_of(error)}; left out")
+                    continue
+                yield read
+    except UnusableFile as error:
+        tell(f"{file.name}{f', after line {done}' if done else ''}: {error}")
 
 
 def _read_line(content: bytes | None, here: str, tell: Callable[[str], None]) -> tuple[LibraryRow, str] | None:
@@ -328,8 +487,11 @@ def _read_line(content: bytes | None, here: str, tell: Callable[[str], None]) ->
     fields = parse_json(line)
     if not isinstance(fields, dict):
         raise ValueError("is a bare value, not a record")
+    renamed = own_fields(fields) if "title" in fields else fields
+    is_renamed = renamed is not fields
+    fields = renamed
     notes = _mend(fields, line)
-    if notes:
+    if notes or is_renamed:
         line = json.dumps(fields, ensure_ascii=False)
     row = _row_of_fields(fields)
     row.check()
@@ -397,9 +559,9 @@ def _check_index(row: LibraryRow, here: str, places: dict[str, str]) -> None:
         if not {type(None), due}.issuperset(map(type, values)):
             raise ValueError(f"{field}: is no {'date' if field == 'day' else 'text'}")
     for name in indexed["name"]:
-        there = places.setdefault(name, here) if name.startswith(("pmid:", "nct:")) else here
+        there = places.setdefault(name, here) if name.startswith(("pmid:", "nct:", "own:")) else here
         if there != here:
-            raise ValueError(f"{name} is already in {there}")
+            raise RepeatedRecord(name, there)
 
 
 def _reason_of(error: Exception) -> str:

@@ -59,6 +59,12 @@ _AGE = re.compile(
     re.IGNORECASE,
 )
 _OF_PEOPLE = re.compile(r"\b(?:with|has|have|had|got)\s+$", re.IGNORECASE)
+_TAKES = re.compile(
+    r"\b(?:(?:patients?|people|persons?|adults?|children|women|men|those|users|someone|anyone|who(?:'s)?|while|already|"
+    r"is|are|am)\s+(?:already\s+)?(?:on|under|taking|receiving|using|treated with|given)|under|while on)\s+$",
+    re.IGNORECASE,
+)
+_BOTH = re.compile(r"\b(?:both|at once|at the same time|simultaneously)\s+(?:[\w'-]+\s+){0,2}$", re.IGNORECASE)
 _ASIDE = re.compile(r"\s*\([^()]*\)\W*$")
 _OPERATOR = re.compile(r"\b(?:AND|OR|NOT)\b")
 _NOT = re.compile(r"\bNOT\b[\s,]*")
@@ -107,6 +113,10 @@ class Question:
     """The terms as plain text, without query syntax."""
     searched: str
     """The text to build the query from, without words that would miss relevant records."""
+    taking: tuple[str, ...] = ()
+    """Drugs that the people asked about take already, which are not asked about: "in people on warfarin"."""
+    is_both: bool = False
+    """Whether it asks for what helps in each of its conditions at once: "both depression and chronic pain"."""
     understood: str = ""
     """The whole question for which a few bare words stand ("aspirin repurposing"); empty if it is asked in full."""
 
@@ -237,6 +247,8 @@ def parse_question(question: str) -> Question:
     is_all = {each.name for each in of_people} == {each.name for each in conditions}
     if is_all or kind in ON_HARM or is_query(text):
         of_people = []
+    taken = _find_taken(text, kept) if kind in ("treat", "prevent", "other") else []
+    kept = [name for name in kept if name not in taken]
     drugs = distinct_words(name.name for name in kept if name.kind == "drug")
     classes = distinct_words(name.name for name in kept if name.kind == "class")
 
@@ -280,6 +292,8 @@ def parse_question(question: str) -> Question:
         unread=tuple(unread),
         words=" ".join(distinct_words(bare_words(" ".join(units)) or bare_words(searched))),
         searched=searched,
+        taking=distinct_words(name.name for name in taken),
+        is_both=_asks_for_both(text, [name for name in conditions if name not in of_people]),
     )
     is_whole = asked.is_sure or is_query(text) or asked.left_out or population or parts[1:] or not (drugs or classes)
     if is_whole:
@@ -551,6 +565,16 @@ def names_of(text: str) -> list[NamedEntity]:
     taken = _mask_spans(text, [name[1:3] for name in kinds])
     kinds += (NamedEntity(*each, "route") for each in _find_routes(text) if not taken[each.start])
     return sorted(kinds, key=lambda name: name.start)
+
+
+def _find_taken(text: str, names: Sequence[NamedEntity]) -> list[NamedEntity]:
+    """List the drugs that people are said to take already: "patients on warfarin", "while taking lithium"."""
+    return [name for name in names if name.kind == "drug" and _TAKES.search(text[: name.start])]
+
+
+def _asks_for_both(text: str, conditions: Sequence[NamedEntity]) -> bool:
+    """Whether a question asks for what helps in each of two conditions or more, not in any of them."""
+    return len({name.name for name in conditions}) > 1 and _BOTH.search(text[: conditions[0].start]) is not None
 
 
 def _after_not(text: str, names: Sequence[NamedEntity]) -> list[NamedEntity]:

@@ -286,6 +286,11 @@ def _find_aside(reading: Reading) -> str | None:
     return f"{COMPLICATION} {reading.condition}" if "complication" in (reading.match, reading.indication) else None
 
 
+def is_on_condition(part: Comparison | StatedView) -> bool:
+    """Whether a comparison or statement is on the condition that the record was read for, or on a complication."""
+    return part.condition is None or part.condition.startswith(COMPLICATION)
+
+
 def find_passage(reading: Reading) -> StudyPassage | None:
     """Return the sentences of a reading's result; None if there are none."""
     parts = reading.passages

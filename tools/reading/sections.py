@@ -16,10 +16,14 @@ from .text import says, sentences
 
 SectionKind = Literal["results", "limitations", "table"]
 """Kind of a full-text section."""
+DecidingReason = Literal["pivotal trial", "disagrees with others", "asked for"]
+"""Why a full text is read whole; the last: somebody named the publication."""
 ABSTRACT, TITLE = "Abstract", "Title"
 RESULTS_SHOWN = 2000  # characters of a record's results in a prompt; the abstract beside them has up to 2,500
 LIMITS_SHOWN = 800  # characters of its limitations in a prompt
 ROWS_SHOWN = 600  # characters of its tables' rows in a prompt
+WHOLE_SHOWN = 40_000  # characters of results, and of tables, of a record that decides: some 10,000 tokens each
+CODE_READS = 6000  # characters of results read by code, whose readers were trained on abstracts
 MAX_LIMITS = 2  # quoted per study
 MIN_LIMIT_CHARACTERS, MAX_LIMIT_CHARACTERS = 30, 400  # shorter sentences announce, longer ones discuss
 GAP = "\n[…]\n"  # marks omitted sentences, so that no quote spans them
@@ -108,15 +112,33 @@ def stated_limits(record: Evidence) -> list[SectionPassage]:
     return [passage for *_, passage in sorted(found)[:MAX_LIMITS]]
 
 
-def excerpted(record: Evidence, rows: int = ROWS_SHOWN) -> Evidence:
+def opening_results(record: Evidence) -> str:
+    """Return the results of the full text from their beginning, in whole lines, as far as code reads them."""
+    room, lines = CODE_READS, list[str]()
+    for line in (line for place in places(record, "results") for line in place.lines):
+        room -= len(line)
+        if room < 0:
+            lines.append(line[: len(line) + room].rpartition(". ")[0])
+            break
+        lines.append(line)
+    return "\n".join(filter(None, lines))
+
+
+def why_whole(record: Evidence) -> str:
+    """Return why a model is shown the whole results and tables of a record; empty where it is shown excerpts."""
+    text = record.paper and record.paper.full_text
+    return text.get("decides", "") if text else ""
+
+
+def excerpted(record: Evidence, rows: int = ROWS_SHOWN, results: int = RESULTS_SHOWN) -> Evidence:
     """Cut a record's full text to what a model should read.
 
-    Keeps limitations, and results and table rows that name a drug or a figure, `rows` characters of the latter.
+    Keeps limitations, and results and table rows that name a drug or a figure, at most so many characters of each.
     """
     read = record.paper and record.paper.full_text
     if not read:
         return record
-    room = {"results": RESULTS_SHOWN, "limitations": LIMITS_SHOWN, "table": rows}
+    room = {"results": results, "limitations": LIMITS_SHOWN, "table": rows}
     kept = list[ArticleSection]()
     for place in places(record):
         text = _select_sentences(place.text, room.get(place.kind, 0))

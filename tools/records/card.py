@@ -17,9 +17,11 @@ from .kinds import Kind
 _SOURCES = Path(__file__).parent.parent / "sources"
 OF_NO_SOURCE: Mapping[str, tuple[str, Kind]] = {
     "preprint": ("preprint servers", "publication"),
+    "own_file": ("your own files", "publication"),
     "web": ("the web", "page"),
 }
-"""Names in records that have no file of their own: title and kind. `preprint` marks Europe PMC's preprints."""
+"""Names in records that have no file of their own: title and kind. `preprint` marks Europe PMC's preprints,
+`own_file` records of a user's files that have no number of a source."""
 ENTRIES: frozenset[Kind] = frozenset({"drug", "disease", "protein", "process", "approval", "label"})
 """Database entries, which have no authors and report no study."""
 PAPERS: frozenset[Kind] = frozenset({"publication", "page"})

@@ -50,10 +50,12 @@ _TITLE_LIMIT = 500  # characters, fixed by the interface
 _URL = re.compile(r"(?:[a-z][a-z0-9+.-]*:)?(?://([^/?#]*))?([^?#]*)(\?[^#]+)?", re.IGNORECASE)  # RFC 3986, appendix B
 _RETRACTED = re.compile(
     r"^\W*(?:(?i:retracted(?: article| paper)?)\s*[:\]]"
-    r"|(?:RETRACTED|WITHDRAWN)(?: ARTICLE| PAPER)?\s*[:\]\u2013\u2014-]"
-    r"|(?i:retraction(?: note| notice)?(?: to| of| for)?)\s*:)|[\[(](?i:retracted|withdrawn)(?: article)?[\])]\W*$"
+    r"|(?:RETRACTED|WITHDRAWN|REMOVED)(?: ARTICLE| PAPER)?\s*[:\]\u2013\u2014-]"
+    r"|(?i:retraction(?: note| notice)?(?: to| of| for)?)\s*:)"
+    r"|[\[(](?i:retracted|withdrawn)(?i: article| paper)?(?:[.,;:] (?i:see)[^()\[\]]*)?[\])]\W*$"
 )
-"""Publishers' marks before or behind a title: `RETRACTED:`, `WITHDRAWN:`, `[Retracted]`, `Retraction:`, `(Retracted)`.
+"""Publishers' marks before or behind a title: `RETRACTED:`, `WITHDRAWN:`, `REMOVED:`, `[Retracted]`, `Retraction:`,
+`(Retracted)`, `(Retracted article. See vol. 3, 2010)`.
 
 In lower case "withdrawn:" is a word of a title like any other."""
 _DATE = re.compile(r"[0-9]{4}(-(0[1-9]|1[0-2])(-(0[1-9]|[12][0-9]|3[01]))?)?")
@@ -161,9 +163,9 @@ class Evidence(BaseModel, frozen=True, extra="forbid", serialize_by_alias=True, 
 
     @model_validator(mode="after")
     def _note_retraction(self) -> Self:
-        """Flag a publication whose title says that it is retracted or withdrawn, whatever its source reports."""
+        """Flag a publication or page whose title says that it is retracted or withdrawn, whatever its source says."""
         paper = self.record
-        if isinstance(paper, Paper) and paper.kind == "publication" and _RETRACTED.search(self.citation.title):
+        if isinstance(paper, Paper) and paper.kind != "notice" and _RETRACTED.search(self.citation.title):
             object.__setattr__(self, "record", paper.model_copy(update={"retracted": True}))
         return self
 

@@ -101,6 +101,10 @@ class FullText(_Open, total=False):
     sections: list[ArticleSection]
     addressed_to_machines: bool
     """True if sentences addressed to machines were removed."""
+    is_cut: bool
+    """True if results, limitations or tables go on beyond what is kept of an article."""
+    decides: str
+    """Why a model is shown the whole results and tables; absent where it is shown excerpts."""
 
 
 class Intervention(_Open, total=False):

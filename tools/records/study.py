@@ -261,6 +261,16 @@ class Study(StudyPart, frozen=True):
                 return arm
         raise KeyError(name)
 
+    def joined(self, other: "Study") -> "Study":
+        """Return this study with the arms, comparisons and statements of another reading of it by the same reader."""
+        names = {arm.name for arm in self.arms}
+        arms = (*self.arms, *(arm for arm in other.arms if arm.name not in names))
+        comparisons = (*self.comparisons, *(row for row in other.comparisons if row not in self.comparisons))
+        statements = (*self.statements, *(view for view in other.statements if view not in self.statements))
+        background = tuple(dict.fromkeys((*self.background, *other.background)))
+        parts = {"arms": arms, "comparisons": comparisons, "statements": statements, "background": background}
+        return self.model_copy(update=parts)
+
     def drugs_of(self, arm: str | None) -> frozenset[str]:
         """Return the drugs of an arm, without the background; empty for None."""
         return frozenset(self.arm(arm).drugs) if arm else frozenset()

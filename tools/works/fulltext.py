@@ -17,7 +17,7 @@ from ..http.reply import Reply
 from ..http.transport import Transport
 from ..http.xml import read_trees, running_text
 from ..reading.screening import addressed_to_machines, set_aside
-from ..reading.sections import Place, SectionKind
+from ..reading.sections import DecidingReason, Place, SectionKind
 from ..reading.text import says
 from ..records import ArticleSection, FullText
 from ..records.enclosure import visible
@@ -25,13 +25,14 @@ from ..records.evidence import Evidence, checked_identifier
 from ..search import local_library
 from ..sources.publications import in_whole_sentences
 
+ASKED_FOR: DecidingReason = "asked for"
 FULL_TEXT_LIMIT = 12  # articles per run, 0.1 to 1 MB each: one or two for every candidate that a report shows
 DEADLINE_S = 15.0  # for all of them; Europe PMC delivers one in about a second
 _OPEN = ("CC0", "CC BY")
 """Licences that allow quoting with attribution: every CC licence, https://creativecommons.org/licenses/."""
 
 MAX_XML_BYTES = 4 * 1024 * 1024  # articles with their tables and references take 0.1 to 1 MB
-MAX_SECTION_CHARS = 6000  # per kind: what a model can read along with the other records
+MAX_SECTION_CHARS = 60_000  # per kind: whole results of nearly every article, whose longest have some 50,000
 _COMMONS = re.compile(r"creativecommons\.org/(?:licenses/([a-z-]+)(?:/([0-9.]+))?|publicdomain/(zero)(?:/([0-9.]+))?)")
 
 
@@ -42,6 +43,8 @@ class ArticleText(NamedTuple):
     sections: tuple[Place, ...] = ()
     licence: str | None = None
     """`CC BY 4.0`, or the article's own words; None where it gives no address of a licence."""
+    is_cut: bool = False
+    """Whether results, limitations or tables are longer than what is kept of an article."""
 
 
 def parse_full_text(xml: bytes, pmcid: str) -> ArticleText | None:
@@ -59,23 +62,35 @@ def parse_full_text(xml: bytes, pmcid: str) -> ArticleText | None:
         raise UnreadableReply("europepmc", "answered with XML that holds no article")
     article = found[0]
     body = article.find("body")
-    prose = _read_sections(body) if body is not None else ()
-    return ArticleText(pmcid, (*prose, *read_tables(article)), _licence(article))
+    prose, is_prose_cut = _read_sections(body) if body is not None else ([], False)
+    tables, are_tables_cut = _read_all_tables(article)
+    return ArticleText(pmcid, (*prose, *tables), _licence(article), is_prose_cut or are_tables_cut)
 
 
-def _read_sections(body: Element) -> Iterator[Place]:
-    """Yield results and limitations, each paragraph once, cut after a sentence where a kind reaches its limit."""
+def _read_sections(body: Element) -> tuple[list[Place], bool]:
+    """Read results and limitations, each paragraph once; one that goes past its kind's limit is cut after a sentence.
+
+    Returns:
+        The sections, and whether anything was cut.
+    """
     room: dict[SectionKind, int] = {"results": MAX_SECTION_CHARS, "limitations": MAX_SECTION_CHARS}
-    found = dict[tuple[SectionKind, str], list[str]]()
+    texts = dict[tuple[SectionKind, str], list[str]]()
     seen = set[str]()
+    is_cut = False
     for kind, heading, text in _paragraphs(body):
-        if text not in seen and room[kind] > 0:
-            seen.add(text)
-            found.setdefault((kind, heading), []).append(in_whole_sentences(text, room[kind]))
+        if text in seen:
+            continue
+        seen.add(text)
+        is_cut = is_cut or len(text) > room[kind]
+        if room[kind] > 0:
+            texts.setdefault((kind, heading), []).append(in_whole_sentences(text, room[kind]))
             room[kind] -= len(text)
-    for (kind, heading), kept in found.items():
-        if said := "\n".join(filter(None, kept)):
-            yield Place(kind, heading, said)
+    sections = []
+    for (kind, heading), paragraphs in texts.items():
+        joined = "\n".join(filter(None, paragraphs))
+        if joined:
+            sections.append(Place(kind, heading, joined))
+    return sections, is_cut
 
 
 def _paragraphs(
@@ -149,29 +164,44 @@ def flat(element: Element) -> str:
     return _BEFORE_POINT.sub(r"\1", " ".join(text.split()))
 
 
-MAX_TABLES = 8  # per article
-MAX_TABLE_CHARS = 1500  # per table, some twenty rows
-MAX_ROWS, MAX_COLUMNS, MAX_CELL_CHARS = 60, 16, 300
+MAX_TABLES = 30  # per article
+MAX_TABLE_CHARS = 20_000  # per table, some 200 rows
+MAX_TABLES_CHARS = 60_000  # of all tables of an article
+MAX_ROWS, MAX_COLUMNS, MAX_CELL_CHARS = 200, 16, 300
 _MAX_LABEL_CHARS, _MAX_NOTES = 60, 10
 
 
 def read_tables(article: Element) -> list[Place]:
     """Read the tables of an article, in order; those given only as images are skipped."""
-    found: list[Place] = []
+    return _read_all_tables(article)[0]
+
+
+def _read_all_tables(article: Element) -> tuple[list[Place], bool]:
+    """Read the tables of an article, and whether one, or part of one, was left out for its length."""
+    tables: list[Place] = []
+    room, is_cut = MAX_TABLES_CHARS, False
     for wrap in article.iter("table-wrap"):
-        if len(found) < MAX_TABLES and (table := _read_table(wrap, len(found) + 1)) is not None:
-            found.append(table)
-    return found
+        if len(tables) == MAX_TABLES or room <= 0:
+            return tables, True
+        table, is_table_cut = _read_table(wrap, len(tables) + 1, min(room, MAX_TABLE_CHARS))
+        is_cut = is_cut or is_table_cut
+        if table is not None:
+            room -= len(table.text)
+            tables.append(table)
+    return tables, is_cut
 
 
-def _read_table(wrap: Element, number: int) -> Place | None:
+def _read_table(wrap: Element, number: int, room: int) -> tuple[Place | None, bool]:
     """Read a table by its label, or its number if it has none: caption, rows with their column names, and footnotes.
 
-    A column's name is the head cells above it, from top to bottom. Lines beyond the size limit are left out.
+    A column's name is the head cells above it, from top to bottom. Lines beyond `room` characters are left out.
+
+    Returns:
+        The table, None where it has no cells, and whether lines were left out.
     """
     table = next((each for path in ("table", "alternatives/table") if (each := wrap.find(path)) is not None), None)
     if table is None:
-        return None
+        return None, False
     head = [*table.findall("thead/tr")]
     body = [
         row
@@ -183,7 +213,7 @@ def _read_table(wrap: Element, number: int) -> Place | None:
         head.append(body.pop(0))
     header, rows = ([row for row in _grid(part) if any(row)] for part in (head, body))
     if not rows:
-        return None
+        return None, False
     above = [[row[at] for row in header if at < len(row) and row[at]] for at in range(MAX_COLUMNS)]
     columns = [" > ".join(dict.fromkeys(each)) for each in above]
     label, caption = wrap.find("label"), wrap.find("caption")
@@ -196,12 +226,15 @@ def _read_table(wrap: Element, number: int) -> Place | None:
         named = [f"{name}: {cell}" if name else cell for name, cell in cells]
         lines.append("; ".join(filter(None, (group, row[0], *named))))
     notes = (each for foot in wrap.findall("table-wrap-foot") for each in foot.iter("p"))
-    room, kept = MAX_TABLE_CHARS, list[str]()
-    for line in filter(None, (*lines, *list(filter(None, map(flat, notes)))[:_MAX_NOTES])):
-        if (room := room - len(line)) >= 0:
-            kept.append(line)
-    said = " ".join("".join(label.itertext()).split()).rstrip(" .:") if label is not None else ""
-    return Place("table", said[:_MAX_LABEL_CHARS] or f"Table {number}", "\n".join(kept))
+    lines += list(filter(None, map(flat, notes)))[:_MAX_NOTES]
+    shown = list[str]()
+    for line in filter(None, lines):
+        room -= len(line)
+        if room >= 0:
+            shown.append(line)
+    title = " ".join("".join(label.itertext()).split()).rstrip(" .:") if label is not None else ""
+    place = Place("table", title[:_MAX_LABEL_CHARS] or f"Table {number}", "\n".join(shown))
+    return place, room < 0 or len(body) > MAX_ROWS
 
 
 def _grid(rows: Sequence[Element]) -> Iterator[tuple[str, ...]]:
@@ -308,7 +341,36 @@ def extended(record: Evidence, found: ArticleText | None) -> Evidence:
     read = FullText(source="europepmc", pmcid=found.pmcid, licence=licence, sections=sections)
     if any(addressed_to_machines(text) for each in found.sections for text in (each.title, *each.lines)):
         read["addressed_to_machines"] = True
+    if found.is_cut:
+        read["is_cut"] = True
     return record.noting(full_text=read)
+
+
+def mark_whole(record: Evidence, reason: str) -> Evidence:
+    """Note why a model is shown the whole full text; the record itself where there is no text or no reason."""
+    text = record.paper and record.paper.full_text
+    return record.noting(full_text={**text, "decides": reason}) if text and reason else record
+
+
+async def with_whole_text(record: Evidence, transport: Transport) -> Evidence:
+    """Return a publication with its open full text, to be shown whole, as somebody asked for it by name.
+
+    A record without a text says why in `full_text_unread`; raises nothing.
+    """
+    if not may_be_open(record):
+        known = record.paper
+        if known is None or known.full_text or known.full_text_unread:
+            return mark_whole(record, ASKED_FOR)
+        return record.noting(full_text_unread=_describe_closed(known.pmcid, is_retracted=bool(known.retracted)))
+    [extended_record] = await read_full_texts([record], transport, 1)
+    return mark_whole(extended_record, ASKED_FOR)
+
+
+def _describe_closed(pmcid: str | None, *, is_retracted: bool) -> str:
+    """Say why a publication's full text is not requested."""
+    if is_retracted:
+        return "it is retracted"
+    return "Europe PMC marks it as not open" if pmcid else "it is not in PubMed Central"
 
 
 def _clean(text: str) -> str:

@@ -2,7 +2,7 @@
 
 | name | from |
 |---|---|
-| registry number | the record's own, its registration, its text, the registry's list of results |
+| registry number | the record's own, its registration, its text, the registry's list of results; any registry's |
 | acronym | the registry; spelt out; called a trial in the title; "patients of the X trial". "MERIT HF" is "MERIT-HF" |
 | first author with participants | randomised trials of `TELLING_SIZE` people or more |
 | first author, participants and figures | randomised trials of any size that share `TELLING_FIGURES` figures or more |
@@ -12,6 +12,7 @@ its own; the trials that it names are what it holds.
 """
 
 import re
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from ..reading.numbers import figures
@@ -29,6 +30,11 @@ _SHORTEST_HINT = 5  # letters; shorter capitals in titles are mostly abbreviatio
 _OF_ONE_STUDY = RANDOMISED | {StudyDesign.cohort, StudyDesign.registry_entry}
 _HINT = re.compile(r"\b[A-Z][A-Z\d]+(?:[- ](?:[A-Z][A-Z\d]+|[A-Z][a-z]+ed|[A-Z][a-z]+us))?\b")
 _NUMBER = re.compile(r"NCT\d{8}")
+_OTHER_NUMBER = re.compile(
+    r"\b(?:(?P<registry>ISRCTN|ACTRN|DRKS|UMIN|KCT|IRCT|TCTR|PACTR|jRCTs?|NTR|ChiCTR)[- ]?(?:[A-Z]{2,4}-)?"
+    r"(?P<number>\d[\dN]{3,16})|(?P<european>20\d\d-\d{6}-\d\d)|CTRI/(?P<indian>\d{4}/\d\d\d?/\d{6}))\b"
+)
+"""Numbers of registries of the WHO's platform beside ClinicalTrials.gov, as abstracts write them."""
 _YEAR = re.compile(r"(?:19|20)\d\d$")
 _AFTER_NAME = re.compile(r"(?:SUB)?(?:TRIAL|STUDY)$")
 
@@ -69,21 +75,49 @@ def name_trial(record: Evidence, design: StudyDesign, participants: int | None =
         acronym = record.trial.acronym if record.trial else None
         return TrialNames(names=(own, acronym) if acronym else (own,), is_secondary=is_secondary)
     numbers = list(named_trials(record))
+    others = other_numbers(f"{title}\n{record.content}")
     acronyms = trial_acronyms(title, record.content)
     if design not in _OF_ONE_STUDY:
         is_review = design is StudyDesign.systematic_review
-        return TrialNames(holds=tuple(sorted({*numbers, *acronyms}))) if is_review else TrialNames()
+        return TrialNames(holds=tuple(sorted({*numbers, *others, *acronyms}))) if is_review else TrialNames()
     linked = (str(key).partition(":")[2] for key in record.metadata.get("linked_trials", ()))
     numbers += [number for number in map(_check_number, linked) if number]
-    numbers = sorted(set(numbers))
+    numbers = _join_registries(sorted(set(numbers)), others)
     in_title = trial_acronyms(title, "")
     own_names = in_title or acronyms
     names = numbers + (own_names if len(own_names) == 1 else []) if numbers else own_names
-    if len(numbers) > 1 or (not numbers and len(names) > 1):
+    is_pooled = len(set(map(_registry_of, numbers))) < len(numbers)
+    if is_pooled or (not numbers and len(names) > 1):
         return TrialNames(pools=tuple(sorted(numbers or names)), is_secondary=is_secondary)
     by_author = _name_by_author(record, participants) if design in RANDOMISED else ()
     hints = tuple(dict.fromkeys(hint for hint in _HINT.findall(title) if len(hint) >= _SHORTEST_HINT))
     return TrialNames((*names, *by_author), hints, is_secondary=is_secondary)
+
+
+def other_numbers(text: str) -> list[str]:
+    """List the numbers that registries other than ClinicalTrials.gov gave the trials of a text, in order.
+
+    >>> other_numbers("ISRCTN 12345678, EudraCT 2010-012345-12, ChiCTR-TRC-09000514.")
+    ['ISRCTN12345678', 'EudraCT2010-012345-12', 'ChiCTR09000514']
+    """
+    found = list[str]()
+    for hit in _OTHER_NUMBER.finditer(text):
+        if hit["european"]:
+            found.append(f"EudraCT{hit['european']}")
+        elif hit["indian"]:
+            found.append(f"CTRI{hit['indian']}")
+        else:
+            found.append(f"{hit['registry']}{hit['number']}")
+    return list(dict.fromkeys(found))
+
+
+def _registry_of(number: str) -> str:
+    return number.rstrip("0123456789-/N") or number
+
+
+def _join_registries(numbers: list[str], others: Sequence[str]) -> list[str]:
+    """Return all numbers of a trial that several registries list; those of ClinicalTrials.gov alone if it has more."""
+    return numbers if len(numbers) > 1 else [*numbers, *others]
 
 
 def _check_number(number: str) -> str | None:

@@ -15,6 +15,7 @@ from ...arguments import as_code, read_codes, read_phases
 from ...errors import SourceRefused, UnreadableReply
 from ...http.reply import Reply, at, count, dicts, read_each, reported, text
 from ...questions import parse_question
+from ...questions.trials import for_registry
 from ...records import PostedResults, Trial
 from ...records.card import SourceCard
 from ...records.evidence import UNKNOWN_DATE, Citation, Evidence, checked_identifier, date_parts
@@ -151,6 +152,11 @@ class ClinicalTrials(Source):
             notes = [f"{known} is an older number of {records[0].record.nct_id}"]
         return self.reply(known, records, notes=notes, problems=unread, url=url)
 
+    async def study(self, nct_id: str) -> dict[str, Any]:
+        """Return a study as the registry writes it; empty if it has none. Raises `SearchError`: no readable reply."""
+        study, _ = await self._ask(f"studies/{nct_id}", {})
+        return study
+
     async def _ask(self, path: str, params: dict[str, object]) -> tuple[dict[str, Any], str]:
         params = {**params, "fields": "|".join(FIELDS)}
         return await self.transport.get(self.name, path, params=params, also=(400, 404), read=partial(_read, path))
@@ -172,7 +178,7 @@ def clean_term(query: str) -> str:
         word = tag.group().partition("[")[0]
         return "" if word in ("AREA", "SEARCH", "RANGE", "EXPANSION", "COVERAGE", "DISTANCE") else word
 
-    term = " ".join(_TAG.sub(word_of_tag, query).translate(_RESERVED).split())
+    term = " ".join(_TAG.sub(word_of_tag, for_registry(query)).translate(_RESERVED).split())
     if term.count('"') % 2 or term.count("(") != term.count(")"):
         term = plain_words(term)
     if not any(map(str.isalnum, term)):

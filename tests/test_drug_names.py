@@ -1,0 +1,35 @@
+"""Names of drugs that registered trials give beside known ones."""
+
+from typing import Any
+
+import pytest
+from builders import evidence
+
+from willowbark.tools.appraisal.candidates import named_drugs
+from willowbark.tools.records.evidence import Evidence
+from willowbark.tools.works.drug_names import codes_in, is_code
+
+
+def trial_of(*interventions: dict[str, Any]) -> Evidence:
+    told = {"kind": "trial", "nct_id": "NCT00000001", "interventions": list(interventions)}
+    return evidence("A trial in gout", source="clinicaltrials", **told)
+
+
+@pytest.mark.parametrize(
+    ("name", "is_one"),
+    [("XYZ 94-8862", True), ("LY2484595", True), ("MK-0431A", True), ("Kerendia", False), ("20 mg", False)],
+)
+def test_a_research_code_is_told_by_its_form(name: str, is_one: bool) -> None:
+    assert is_code(name) is is_one
+
+
+def test_a_drug_under_a_research_code_is_known_by_its_other_names() -> None:
+    coded = trial_of({"name": "XYZ 94-8862", "other_names": ["Finerenone"]})
+    assert named_drugs(coded) == ["finerenone"]
+    assert named_drugs(trial_of({"name": "Usual care", "other_names": ["Finerenone"]})) == []
+
+
+def test_codes_are_learnt_from_trials_that_give_them_for_one_drug() -> None:
+    one = trial_of({"name": "Finerenone", "other_names": ["BAY 94-8862", "Kerendia"]})
+    two = trial_of({"name": "Finerenone and losartan", "other_names": ["Finerenone", "Losartan", "XX 1234"]})
+    assert codes_in([one, two]) == {"finerenone": ["BAY 94-8862"]}
