@@ -27,6 +27,7 @@ from willowbark.tools.records.study import (
     Arm,
     ArmHarm,
     Comparison,
+    DepthRead,
     Equivalence,
     Estimate,
     Favours,
@@ -149,6 +150,7 @@ class _Check:
 
     def __init__(self, draft: StudyDraft, given: "ToRead") -> None:
         self._draft, self._record, self._page = draft, given.record, given.page
+        self._is_whole = given.is_whole
         self._text = plain(" ".join([given.page.whole, *(place.text for place in places(given.record))]))
         self._words = frozenset(_WORD.findall(self._text))
         self._drugs = frozenset({*given.drugs, *(name for name, _, _ in given.page.drugs)})
@@ -174,7 +176,7 @@ class _Check:
             key=self._record.key,
             reader="model",
             version=version,
-            depth="registry" if self._record.trial else "abstract",
+            depth=self._depth,
             aim=draft.aim,
             condition=self._own_words(draft.condition),
             people=self._own_words(draft.people),
@@ -186,6 +188,13 @@ class _Check:
             not_read=NOT_READ,
         )
         return CheckedStudy(study, self._dropped, self._emptied)
+
+    @property
+    def _depth(self) -> DepthRead:
+        """How much of its record the model was shown; excerpts of a full text's tables make it none."""
+        if self._record.trial:
+            return "registry"
+        return "full_text" if self._is_whole else "abstract"
 
     def _check_labels(self) -> None:
         """Refuse a study whose comparisons or harms are of arms that it does not have, or of one arm with itself."""

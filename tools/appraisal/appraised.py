@@ -175,9 +175,9 @@ class Readings:
 
         found = (self._given.get(name, {}).get(own.drug) for name in names_of(record))
         given = next((each for each in found if each and all(holds(p.text, p.section) for p in each.passages)), None)
-        read = self.study_of(record, text) if given is None else None
-        if read is not None:
-            given = read.leave_out(own.drug)
+        read = self.study_of(record, text)
+        if read is not None and (given is None or own.drug not in read.study.drugs()):
+            given = read.leave_out(own.drug)  # a reading that an earlier study gave does not outlive it
         if given is None:
             return (own,)
         people = own.participants if given.participants is None else given.participants
