@@ -235,6 +235,32 @@ def test_a_study_of_another_condition_says_nothing_but_for_its_comparison_on_the
         assert viewed(found, "other")["propranolol"].verdict == verdict
 
 
+@pytest.mark.parametrize(
+    ("question", "condition", "match", "own", "fit"),
+    [
+        (QUESTION, "migraine", "same", "", "same"),
+        (QUESTION, "migraine", "complication", "", "complication"),
+        (QUESTION, "headache", "broader", "", "wider"),
+        (QUESTION, "migraine", "other", "", "other"),
+        (QUESTION, "hypertension in migraine", "other", "", "comorbid"),
+        (QUESTION, "hypertension", "other", "migraine", "same"),
+        (QUESTION, "migraine", "same", "hypertension", "other"),
+        ("Which drugs treat migraine and hypertension?", "hypertension", "other", "", "same"),
+    ],
+)
+def test_a_model_says_how_its_study_fits_and_words_tell_the_rest(
+    question: str, condition: str, match: str, own: str, fit: str
+) -> None:
+    shown = record("11111111", "Propranolol in migraine, headache and hypertension", TEXT)
+    aim = "prevent" if condition == "migraine" else "treat"
+    row = comparison_draft(FELL, condition=own)
+    found = checked(row, shown=shown, condition=condition, match=match, aim=aim)
+    read = MatchedStudy.model_validate({"study": found.study, "condition": "migraine", "match": match})
+    part = found.study.comparisons[0] if own else None
+
+    assert read.fit_to(parse_question(question), part) == fit
+
+
 def test_what_authors_state_counts_where_no_comparison_decides() -> None:
     alike = comparison_draft(
         ALIKE, arm="propranolol", versus="flunarizine", favours="neither", significant="untold", equivalence="claimed"

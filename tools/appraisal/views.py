@@ -99,7 +99,7 @@ class MatchedStudy(BaseModel, frozen=True, extra="forbid"):
         """
         topic = topic_of(self.study, part)
         if part is not None and part.condition is not None:
-            return fit_of(topic, asked)
+            return fit_of(topic._replace(aim=part.aim), asked)  # the study's aim is on its own condition
         fit = _FITS[self.match]
         if fit in COUNTED:
             return fit
