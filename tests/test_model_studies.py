@@ -9,6 +9,7 @@ from builders import QUESTION, arm_draft, comparison_draft, record, statement_dr
 from willowbark.agents.asking.drafts import StudyDraft
 from willowbark.agents.asking.reader import ToRead, to_read
 from willowbark.agents.asking.studies import CheckedStudy, Refused, checked_study, joined
+from willowbark.tools.appraisal.appraised import Readings
 from willowbark.tools.appraisal.stance import stance_of
 from willowbark.tools.appraisal.views import MatchedStudy, names_of_condition, views_of
 from willowbark.tools.questions import parse_question
@@ -259,6 +260,18 @@ def test_a_model_says_how_its_study_fits_and_words_tell_the_rest(
     part = found.study.comparisons[0] if own else None
 
     assert read.fit_to(parse_question(question), part) == fit
+
+
+def test_a_reading_does_not_outlive_the_study_that_it_was_a_view_of() -> None:
+    former = checked(comparison_draft(ALIKE, versus="flunarizine"), arms=THREE).study
+    latter = checked(comparison_draft(FELL)).study
+    first, second = (MatchedStudy(study=study, condition="migraine", match="same") for study in (former, latter))
+    readings = Readings(given=views_of(first, given().page.whole), studies=[first])
+    before = readings.of(TRIAL, "flunarizine", "migraine")[0]
+    readings.take(views_of(second, given().page.whole), [second])
+
+    assert (before.reader, before.role) == ("model", "comparator")
+    assert readings.of(TRIAL, "flunarizine", "migraine")[0].role == "mentioned"
 
 
 def test_what_authors_state_counts_where_no_comparison_decides() -> None:
