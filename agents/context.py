@@ -10,6 +10,7 @@ from typing import Any, Literal, Protocol, runtime_checkable
 from willowbark.tools.appraisal.appraised import Readings
 from willowbark.tools.appraisal.candidates import Candidate, appraise_candidates, read_ahead, wanted_drugs
 from willowbark.tools.appraisal.deciding import find_deciding
+from willowbark.tools.contracts.run_contract import find_changes
 from willowbark.tools.errors import ReadingStopped
 from willowbark.tools.http.transport import Transport
 from willowbark.tools.questions import Question
@@ -118,6 +119,13 @@ class RunContext:
         except ReadingStopped:
             raise asyncio.CancelledError from None  # a stopped agent has not failed
         return find_deciding(candidates)
+
+    async def find_changes(self) -> list[str]:
+        """Return what was not understood of the sources' replies, by the fields' names, a line for each source."""
+        if self.transport is None:
+            return []
+        is_public = self.transport.endpoints.is_public
+        return await asyncio.to_thread(find_changes, self.transport.sample, is_public=is_public)
 
     async def _read(self, question: Question, records: Sequence[Evidence]) -> None:
         async with self._reading:  # one reply at a time: more threads would only wait for each other

@@ -126,6 +126,7 @@ class ReportAgent(Analyst[ReportMemory], Component[AnalystConfig]):
         elif not run.stopped and memory.assessments[-1].recommendation == "continue":
             early = [_UNENDED]
 
+        changes = await run.find_changes()
         material = Material(
             dossier=dossier,
             assessments=memory.assessments,
@@ -143,6 +144,7 @@ class ReportAgent(Analyst[ReportMemory], Component[AnalystConfig]):
             aside=aside,
             usage=usage,
             readings=run.readings,
+            changes=changes,
         )
         report = assemble(material, mechanisms_of(material))
         for event in aids.events if aids else ():

@@ -18,7 +18,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
 _COPIED = ("agents", "tools", "teams", "faults", "benchmarks", "src", "tests/replies")
-_SCALES = {"F4": 0.02, "F8": 0.04, "F9": 0.18, "F12": 0.1, "F14": 0.2}
+_SCALES = {"F4": 0.02, "F8": 0.06, "F9": 0.18, "F12": 0.1, "F14": 0.2}
 """Shares of the rows' full sizes: one run of each kind at least."""
 _PATIENCE_S = 900.0
 

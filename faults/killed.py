@@ -24,6 +24,7 @@ _PHASES: tuple[Mark, ...] = ("fetch", "model", "checkpoint", "report")
 _WITHIN_S: Mapping[Mark, float] = {"fetch": 0.01, "model": 0.03, "checkpoint": 0.03, "report": 0.4}
 """How long after the mark a kill may come: what is done then takes about so long."""
 _ARRIVING_S = 0.1
+_COMMITTING = 1  # answer that had come when the kill did, and was not committed yet
 _TRIES = 20  # a life that was over before its kill came is lived anew
 
 
@@ -79,7 +80,7 @@ def _one(number: int, chance: random.Random, server: SourceServer, folder: Path,
             killer(phase, place, chance.uniform(0, _WITHIN_S[phase]))
         )
         if life.told is None:
-            return _Outcome(phase, tuple(_after(path, server, whole)), whole.model)
+            return _Outcome(phase, tuple(_after(path, server, whole, life.marks.count("answered"))), whole.model)
     return _Outcome("never", (f"{_TRIES} lives were over before their kill came",))
 
 
@@ -107,7 +108,7 @@ def _arrived(server: SourceServer) -> int:
     return now
 
 
-def _after(path: Path, server: SourceServer, whole: Life) -> list[str]:
+def _after(path: Path, server: SourceServer, whole: Life, answered_calls: int) -> list[str]:
     """What is wrong with a killed run and with its later life."""
     assert whole.told is not None
     if not intact(path):
@@ -124,6 +125,8 @@ def _after(path: Path, server: SourceServer, whole: Life) -> list[str]:
     if told is None or told.crash or told.report is None:
         return [f"it could not be resumed: {told}"]
     problems = find_differences(told.report, whole.told.report)
+    if run.model_calls < answered_calls - _COMMITTING:
+        problems.append(f"of {answered_calls} answers of the model {run.model_calls} were kept")
     if told.model_calls != whole.told.model_calls - run.model_calls:
         problems.append(f"{told.model_calls} model calls after {run.model_calls} of {whole.told.model_calls}")
     again = _sent_since(path, newest)

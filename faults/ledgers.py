@@ -81,7 +81,7 @@ def side_by_side(processes: int, seed: int) -> Row:
         exactly("runs that the list of runs does not show as complete", unlisted, 0),
         exactly("torn ledgers", torn, 0),
     ]
-    what = f"processes at once in one ledger, {processes // len(MODELS)} with a scripted model"
+    what = f"processes at once in one ledger, each in turn: {', '.join(MODELS)}"
     return Row("F12", processes, what, seed, time.perf_counter() - before, figures, notes)
 
 

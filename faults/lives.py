@@ -31,9 +31,11 @@ from willowbark.tools.lexicon import canonical_drug
 from .running import QUESTIONS
 
 RUN_ID = "the-run"
-Mark = Literal["fetch", "model", "checkpoint", "report", "end"]
-"""What a life is about to do: commit a reply, ask the model, commit a turn, write the report; or it is over."""
+Mark = Literal["fetch", "model", "answered", "checkpoint", "report", "end"]
+"""What a life is about to do: commit a reply, ask the model, commit its answer, commit a turn, write the report; or it
+is over."""
 _SETTINGS = {"research.max_iterations": 2, "research.max_results_per_tool": 5, "research.judge_threshold": 1.0}
+_KINDS_OF_FAILURE = 3  # one of them is none
 _TAKES_S = 0.02  # of the stand-in's answer: those asked side by side are under way together
 _CAN_IGNORE_PERMISSIONS = 1  # CAP_DAC_OVERRIDE, see capabilities(7): what lets root write into read-only folders
 _CAPABILITIES_VERSION = 0x20080522
@@ -43,9 +45,10 @@ _processes.set_forkserver_preload([__name__])  # a life then begins within milli
 canonical_drug("propranolol")  # reads the dictionary of drugs
 
 
-Model = Literal["baseline", "scripted"]
-"""Who reads: the baseline analyst, or a stand-in for a language model, which is asked in words and in many calls."""
-MODELS: tuple[Model, ...] = ("baseline", "scripted")
+Model = Literal["baseline", "scripted", "failing"]
+"""Who reads: the baseline analyst; a stand-in for a language model, which is asked in words and in many calls; or one
+that leaves some of them unanswered, so that the report has its failures to tell."""
+MODELS: tuple[Model, ...] = ("baseline", "scripted", "failing")
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +72,7 @@ class Told:
     report: Mapping[str, Any] | None = None
     """Without anything that the clock decides; None where none came."""
     model_calls: int = 0
-    """That reached the model."""
+    """That the model answered."""
     errors: tuple[str, ...] = ()
     """Error events, and what was raised instead of a report."""
     crash: str | None = None
@@ -144,8 +147,8 @@ def _live(theirs: Connection, life: Life) -> None:
 
 async def _told(theirs: Connection, life: Life) -> Told:
     client: _Counting | _CountingStandIn = _Counting(theirs)
-    if life.model == "scripted":
-        client = _CountingStandIn(theirs)
+    if life.model != "baseline":
+        client = _CountingStandIn(theirs, fails=life.model == "failing")
     report, errors, crash = None, list[str](), None
     try:
         with Ledger(life.path, busy_timeout_s=life.ailment.patience_s) as ledger:
@@ -186,23 +189,32 @@ class _Counting(BaselineChatCompletionClient):
         self._theirs = theirs
 
     async def create(self, *arguments: Any, **options: Any) -> Any:
-        self.made += 1
         self._theirs.send("model")
-        return await super().create(*arguments, **options)
+        answer = await super().create(*arguments, **options)
+        self.made += 1
+        self._theirs.send("answered")
+        return answer
 
 
 class _CountingStandIn(StandIn):
-    """A stand-in for a language model, likewise."""
+    """A stand-in for a language model, likewise; one that fails does not answer some prompts, always the same ones."""
 
-    def __init__(self, theirs: Connection) -> None:
+    def __init__(self, theirs: Connection, *, fails: bool) -> None:
         super().__init__(_TAKES_S)
         self.made = 0
         self._theirs = theirs
+        self._fails = fails
 
     async def create(self, messages: Sequence[LLMMessage], **options: Any) -> CreateResult:
-        self.made += 1
         self._theirs.send("model")
-        return await super().create(messages, **options)
+        place = len(str(messages[-1].content)) % _KINDS_OF_FAILURE
+        if self._fails and options.get("json_output") is not None and place:
+            await asyncio.sleep(_TAKES_S)
+            raise ConnectionError("nobody home") if place == 1 else TimeoutError("too late")
+        answer = await super().create(messages, **options)
+        self.made += 1
+        self._theirs.send("answered")
+        return answer
 
 
 def _mark(theirs: Connection) -> None:

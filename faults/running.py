@@ -14,6 +14,7 @@ from willowbark.agents.report.model import ReportMessage, ResearchReport
 from willowbark.agents.specialist import SpecialistAgent
 from willowbark.teams.config import LLMSettings, OrchestratorConfig, ResearchSettings, Settings
 from willowbark.teams.research_team import ResearchTeam, default_participants
+from willowbark.tools.contracts.run_contract import explainer
 from willowbark.tools.http.attempts import RetryPolicy
 from willowbark.tools.http.endpoints import Endpoints
 from willowbark.tools.http.transport import Exchange, ExchangeLog, Transport
@@ -91,7 +92,8 @@ async def run(
     before = time.perf_counter()
     report: ResearchReport | None = None
     failure = "no report came"
-    async with Transport(endpoints, policy=policy(factor), recorder=log) as transport:
+    explain = explainer(endpoints)
+    async with Transport(endpoints, policy=policy(factor), recorder=log, explain=explain) as transport:
         try:
             result = await _team(transport, factor, rounds, max_results, client).run(task=question)
             last = result.messages[-1]

@@ -44,6 +44,7 @@ from willowbark.agents.report.model import ReportMessage
 from willowbark.agents.reporter import ReportAgent
 from willowbark.agents.specialist import SpecialistAgent
 from willowbark.agents.specialists import ROLES, specialist_agent
+from willowbark.tools.contracts.run_contract import explainer
 from willowbark.tools.errors import UsageError
 from willowbark.tools.http.transport import Transport
 from willowbark.tools.library import endpoints_of_environment
@@ -226,8 +227,10 @@ class ResearchTeam(PolicyGroupChat, Component[ResearchTeamConfig]):
 
     async def connect(self, held: AsyncExitStack) -> None:
         """Open a connection to the sources for as long as the team runs, and let its agents join the run."""
-        own = Transport(endpoints_of_environment()) if self._joined is None and self._transport is None else None
-        if own is not None:
+        own = None
+        if self._joined is None and self._transport is None:
+            endpoints = endpoints_of_environment()
+            own = Transport(endpoints, explain=explainer(endpoints))
             held.push_async_callback(own.close)
         run = self._joined or RunContext(own or self._transport)
         held.push_async_callback(run.leave)

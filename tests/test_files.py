@@ -576,9 +576,9 @@ def test_a_library_of_files_is_built_offline_and_each_file_counted(shelf: Path, 
 
 
 def test_a_file_is_read_for_what_it_says_and_a_registered_plan_for_no_verdict(shelf: Path) -> None:
-    lines = CliRunner().invoke(app, ["read", str(shelf / "d.csv"), "--quiet"]).stdout.splitlines()
-    assert {(json.loads(line)["drug"], json.loads(line)["verdict"]) for line in lines} == {("timolol", "none")}
+    plan = json.loads(CliRunner().invoke(app, ["read", str(shelf / "d.csv"), "--quiet"]).stdout.splitlines()[0])
+    assert {(row["drug"], row["verdict"], row["says"]) for row in plan["drugs"]} == {("timolol", "none", "none")}
     done = CliRunner().invoke(app, ["read", "-", "--quiet"], input=RIS.encode("utf-16"))
-    assert json.loads(done.stdout)["drug"] == "timolol"
+    assert [row["drug"] for row in json.loads(done.stdout)["drugs"]] == ["timolol"]
     done = CliRunner().invoke(app, ["read", str(shelf / "e.csv")])
     assert (done.exit_code, "library build FOLDER --from FILE" in done.stderr) == (2, True)

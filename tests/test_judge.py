@@ -173,7 +173,9 @@ async def test_a_model_sees_drugs_that_failed_or_did_harm_however_many_helped() 
 
     mentions = ["pmid:98", "pmid:99"]
     helped = [told(f"help{at}", supporting=[f"pmid:{at}"], not_assessed=mentions) for at in range(30)]
-    failed = [told(f"failure{at}", contradicting=[f"pmid:{at}"] * at) for at in range(1, 12)]
+    failed = [
+        told(f"failure{at}", contradicting=[f"pmid:{at}{place:02}" for place in range(at)]) for at in range(1, 12)
+    ]
     given: Any = {"question": "Which drugs?", "iteration": 1, "searches": [], "pool": 41, "records": []}
     said = AssessmentRequest(candidates=[*helped, *failed], progress=Progress(), **given).text
 

@@ -213,15 +213,20 @@ class ReadingResults:
 
     @property
     def notes(self) -> list[str]:
-        """Notes on the reading for the report, a line for each reason."""
-        unread = (f"{counted(number, 'record')} not read by the model: {why}" for why, number in self.failures.items())
-        refused = (
-            f"Of the model's {what.format(len(which))} ({reason}): {listed(which, most=5)}"
-            for (what, reason), which in self.refused.items()
+        """Notes on the reading for the report, a line for each reason.
+
+        In the order of their words: answers of prompts that were under way together come in any order.
+        """
+        unread = (
+            f"{counted(number, 'record')} not read by the model: {why}" for why, number in sorted(self.failures.items())
         )
         shortened = (
             f"{counted(number, 'full text')} read in excerpts, as the model did not take the whole: {why}"
-            for why, number in self.shortened.items()
+            for why, number in sorted(self.shortened.items())
+        )
+        refused = (
+            f"Of the model's {what.format(len(which))} ({reason}): {listed(sorted(which), most=5)}"
+            for (what, reason), which in sorted(self.refused.items())
         )
         return [*self.batch_notes, *unread, *shortened, *refused]
 

@@ -48,6 +48,8 @@ class Material:
     usage: Sequence[TurnUsage] = ()
     readings: Readings = field(default_factory=Readings)
     """The run's readings."""
+    changes: Sequence[str] = ()
+    """What was not understood of the sources' replies, a line for each source."""
     records: Mapping[str, Evidence] = field(init=False)
     asked: Question = field(init=False)
 

@@ -16,7 +16,7 @@ from willowbark.tools.appraisal.stance import stance_of
 from willowbark.tools.errors import UsageError
 from willowbark.tools.files import FileItem, UnreadableRecord, read_records
 from willowbark.tools.files.content import MAX_BYTES
-from willowbark.tools.files.item import Fields
+from willowbark.tools.files.item import RecordFields
 from willowbark.tools.files.reader import read_line, read_records_of
 from willowbark.tools.files.structured import is_json_object
 from willowbark.tools.lexicon import is_generic
@@ -134,7 +134,7 @@ def records_in(items: Iterator[FileItem]) -> Iterator[tuple[str, InputRecord | s
             yield item.place, record if record.title or record.text.strip() else _WITHOUT_TEXT
 
 
-def _text_fields(fields: Fields) -> dict[str, Any]:
+def _text_fields(fields: RecordFields) -> dict[str, Any]:
     """Return title, text, types and number of a record; those of a trial as its registry entry is written."""
     if "protocolSection" in fields:
         record = parse_study(fields)

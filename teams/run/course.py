@@ -35,6 +35,7 @@ from willowbark.agents.reporter import ReportAgent, turns_of
 from willowbark.agents.routing import route_of
 from willowbark.tools.appraisal.appraised import Readings
 from willowbark.tools.appraisal.stored import StoredReader
+from willowbark.tools.contracts.run_contract import explainer
 from willowbark.tools.errors import WillowbarkError
 from willowbark.tools.http.attempts import RetryPolicy
 from willowbark.tools.http.endpoints import Endpoints
@@ -152,7 +153,8 @@ class Course:
         is_written = False
         reason, told_read, failure_told = "error", 0, False
         policy = RetryPolicy.within(asked.search_timeout)
-        async with Transport(self.endpoints, recorder=journal, policy=policy) as transport:
+        explain = explainer(self.endpoints)
+        async with Transport(self.endpoints, recorder=journal, policy=policy, explain=explain) as transport:
             team, clock = self._team(transport), asyncio.create_task(self._watch_clock())
             try:
                 async with aclosing(team.run_stream(task=question, cancellation_token=self._token)) as messages:

@@ -283,7 +283,7 @@ def is_refuted(items: Sequence[AppraisedItem]) -> bool:
     """Whether trials, each once, show that the drug does not help.
 
     A trial against another drug shows which is better, not that the loser has no effect; one stopped for futility or
-    harm counts whatever its comparator.
+    harm counts whatever its comparator. Only what is on the outcome, condition and people asked about refutes.
     """
     randomised = [i for i in items if i.tier == "randomised"]
     for_it = [i for i in randomised if i.direction is Direction.supports]
@@ -291,6 +291,7 @@ def is_refuted(items: Sequence[AppraisedItem]) -> bool:
         i
         for i in randomised
         if i.direction is Direction.contradicts
+        and i.is_on_condition
         and (i.why_stopped_kind in ("safety", "futility") or i.comparator not in ("active", "dose"))
     ]
     reviews = [i for i in (*for_it, *against) if i.is_review]

@@ -19,10 +19,12 @@
 
 A comparison with another arm decides before one with baseline, everybody before a subgroup, the primary outcome before
 others, efficacy before surrogates. Of comparisons of one rank the first that decides counts, as a study lists its
-deciding one first. In studies of harm, kinetics, cost or use, surrogates say nothing. A comparator is never credited or
+deciding one first. In studies of harm, cost or use, surrogates say nothing; in those of mechanism in patients or
+animals, only those that decide do. A comparator is never credited or
 blamed by another drug's result.
 """
 
+import re
 from collections.abc import Callable
 from typing import Literal
 
@@ -38,8 +40,13 @@ DECIDED: frozenset[Says] = frozenset({"supports", "contradicts", "missed"})
 LEAST_BENEFIT = 0.9
 """Ratio from which on a change is too small to matter in any outcome; TOPCAT (0.77 to 1.04) refutes nothing."""
 INERT_ROLES = frozenset({"placebo", "none", "usual_care"})
+_PRIMARY_ORDER = (True, None, False)
+"""Primary outcomes decide first, then those of which it is not told, then secondary ones."""
 _OF_EFFICACY = frozenset({"efficacy", "surrogate"})
 _ON_EFFICACY = frozenset({"treat", "prevent"})
+_HEALTHY = re.compile(r"\bhealthy\b|\bvolunteers?\b", re.IGNORECASE)
+_IN_LIVING = frozenset({"rct", "rct_blinded", "rct_open", "cohort", "animal", "in_vivo"})
+"""Designs in which a marker is measured in people or animals."""
 _STATED: dict[str, Says] = {
     "works": "supports",
     "give": "supports",
@@ -78,6 +85,14 @@ def stance_of(study: Study, drug: str, applies: Applies = _apply_always) -> Drug
         drug: generic name in lower case.
         applies: whether a comparison or statement is on the condition and aim asked about; by default all are.
     """
+    stance = _derive_stance(study, drug, applies)
+    is_aside = (study.aim or "treat") not in _ON_EFFICACY and stance.view is None
+    if is_aside and stance.says == "neutral" and stance.comparison and stance.comparison.endpoint == "surrogate":
+        return stance.model_copy(update={"says": "none"})
+    return stance
+
+
+def _derive_stance(study: Study, drug: str, applies: Applies) -> DrugStance:
     applying = [row for row in study.comparisons if applies(row)]
     rows = [row for row in applying if _is_of_efficacy(study, row)]
     own = [row for row in rows if drug in study.contrast_of(row)]
@@ -108,7 +123,9 @@ def stance_of(study: Study, drug: str, applies: Applies = _apply_always) -> Drug
 def _is_of_efficacy(study: Study, row: Comparison) -> bool:
     """Whether a comparison is on what the drug is given for; in a study of harm or kinetics, on efficacy itself."""
     aim = row.aim or study.aim or "treat"
-    return row.endpoint == "efficacy" or (row.endpoint in _OF_EFFICACY and aim in _ON_EFFICACY)
+    is_measured = study.design in _IN_LIVING and not _HEALTHY.search(study.people)
+    is_of_marker = aim in _ON_EFFICACY or (aim == "mechanism" and is_measured)
+    return row.endpoint == "efficacy" or (row.endpoint in _OF_EFFICACY and is_of_marker)
 
 
 def _find_view(study: Study, drug: str, applies: Applies) -> StatedView | None:
@@ -143,9 +160,9 @@ def _decide(study: Study, drug: str, rows: list[Comparison]) -> DrugStance | Non
     return next((stance for stance in stances if stance.says in DECIDED), stances[0])
 
 
-def _rank(row: Comparison) -> tuple[bool, bool, bool]:
+def _rank(row: Comparison) -> tuple[bool, int, bool]:
     """Order comparisons by how much they decide, the first most."""
-    return row.subgroup is not None, row.primary is not True, row.endpoint != "efficacy"
+    return row.subgroup is not None, _PRIMARY_ORDER.index(row.primary), row.endpoint != "efficacy"
 
 
 def _judge(study: Study, drug: str, row: Comparison) -> DrugStance:

@@ -83,6 +83,32 @@ def find_breaches(fields: Iterable[ReadField], documents: Sequence[Any], *, is_p
     return list(breaches.values())
 
 
+def count_places(fields: Iterable[ReadField], documents: Sequence[Any]) -> dict[str, tuple[int, int]]:
+    """Count, for each place on the way to a field, how many entries have it and how many could.
+
+    >>> fields = [ReadField("studies", "studies[].nctId", "text", "yes")]
+    >>> count_places(fields, [{"studies": [{"nctId": "NCT1"}, {}]}])
+    {'studies': (1, 1), 'studies[].nctId': (1, 2)}
+    """
+    counts = dict[str, tuple[int, int]]()
+    for field in fields:
+        nodes = list(documents)
+        place = ""
+        for step in field.steps:
+            name, bracket, rest = step.partition("[")
+            if name:
+                holders = [node for node in nodes if isinstance(node, dict)]
+                place = f"{place}.{name}" if place else name
+                nodes = [node[name] for node in holders if node.get(name) is not None]
+                counts[place] = len(nodes), len(holders)
+            if bracket:
+                place = f"{place}{bracket}{rest}"
+                nodes = [entry for node in nodes for entry in (node if isinstance(node, list) else [node])]
+            else:
+                nodes = [node[0] if isinstance(node, list) and node else node for node in nodes]
+    return counts
+
+
 def _follow(field: ReadField, documents: Sequence[Any], is_due: bool) -> Breach | None:
     """Walk to a field; return what is wrong on the way or with its values."""
     nodes = list(documents)

@@ -28,10 +28,14 @@ def read_bibtex(text: str) -> Iterator[FileItem]:
     """Yield the entries of a text; one that is broken costs itself alone."""
     strings: dict[str, str] = {}
     entries = list(_ENTRY.finditer(text))
+    number = 1
+    counted = 0
     for place, entry in enumerate(entries):
         end = entries[place + 1].start() if place + 1 < len(entries) else len(text)
         kind = entry[1].lower()
-        begun = f"line {text.count(chr(10), 0, entry.start()) + 1}"
+        number += text.count("\n", counted, entry.start())
+        counted = entry.start()
+        begun = f"line {number}"
         if kind == "string":
             strings.update(_fields_of(text, entry.end(), end, {})[0])
             continue

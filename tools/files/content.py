@@ -20,7 +20,7 @@ _BYTE_ORDER_MARKS = (
 _OFFICE = {"word/": "a Word document", "xl/": "an Excel workbook", "ppt/": "a presentation"}
 
 
-class Part(NamedTuple):
+class ContentPart(NamedTuple):
     """A file, or a member of an archive."""
 
     name: str
@@ -29,7 +29,7 @@ class Part(NamedTuple):
     """Or why it cannot be read."""
 
 
-def read_parts(path: Path) -> Iterator[Part]:
+def read_parts(path: Path) -> Iterator[ContentPart]:
     """Yield the content of a file, or of each member of a zip archive; gzip is decompressed.
 
     Raises:
@@ -40,19 +40,19 @@ def read_parts(path: Path) -> Iterator[Part]:
     if content.startswith(b"PK\x03\x04"):
         yield from _read_members(content)
     else:
-        yield Part("", content)
+        yield ContentPart("", content)
 
 
-def read_stream(stream: BinaryIO) -> Iterator[Part]:
+def read_stream(stream: BinaryIO) -> Iterator[ContentPart]:
     """Yield the content of a stream, as `read_parts` does of a file; raises likewise."""
     content = read_bounded(stream, None, MAX_BYTES)
     if content.startswith(b"PK\x03\x04"):
         yield from _read_members(content)
     else:
-        yield Part("", _expand(content) if is_gzip(content) else content)
+        yield ContentPart("", _expand(content) if is_gzip(content) else content)
 
 
-def _read_members(content: bytes) -> Iterator[Part]:
+def _read_members(content: bytes) -> Iterator[ContentPart]:
     try:
         archive = zipfile.ZipFile(io.BytesIO(content))
         members = [member for member in archive.infolist() if not member.is_dir()]
@@ -68,7 +68,7 @@ def _read_members(content: bytes) -> Iterator[Part]:
         name = member.filename
         if name.startswith("__MACOSX/") or Path(name).name.startswith("."):
             continue
-        part = Part(name, _read_member(archive, member, left))
+        part = ContentPart(name, _read_member(archive, member, left))
         left -= len(part.content) if isinstance(part.content, bytes) else 0
         yield part
 
@@ -82,7 +82,7 @@ def _read_member(archive: zipfile.ZipFile, member: zipfile.ZipInfo, most: int) -
         return _expand(content) if is_gzip(content) else content
     except UnusableFile as error:
         return error
-    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, OSError, RuntimeError):
+    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, OSError, RuntimeError, ValueError):
         return UnusableFile("is cut or damaged")
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from ..records.evidence import checked_identifier, date_parts
 from ..sources.publications import date_of, iso_date, page_range, without_markup
 
-Fields = dict[str, Any]
+RecordFields = dict[str, Any]
 """Fields of a line of a library (`docs/how-to/run-offline.md`); a record that is a number alone has no `title`."""
 _PMID = re.compile(r"\bPMID:?\s*(\d{1,8})\b|pubmed\.ncbi\.nlm\.nih\.gov/(\d{1,8})\b|/pubmed/(\d{1,8})\b", re.IGNORECASE)
 _PMCID = re.compile(r"\bPMC\d{1,9}\b")
@@ -24,7 +24,7 @@ class FileRecord:
 
     place: str
     """Where it begins: `line 12`, or `record 3`."""
-    fields: Fields
+    fields: RecordFields
     own: Mapping[str, str | int] = field(default_factory=dict)
     """What the file says of it besides: `id`, `drug` and `condition`."""
 
@@ -51,7 +51,7 @@ def publication_fields(
     doi: str = "",
     notes: Iterable[str] = (),
     **more: Any,
-) -> Fields:
+) -> RecordFields:
     """Return the fields of a publication, without those that are not given.
 
     Args:

@@ -12,7 +12,7 @@ from ..http.xml import every, first, read_items, text_of
 from ..local_files import UnusableFile
 from ..records.evidence import checked_identifier
 from ..sources.publications import iso_date
-from .item import Fields, FileItem, FileRecord, UnreadableRecord, publication_fields
+from .item import FileItem, FileRecord, RecordFields, UnreadableRecord, publication_fields
 from .studies import PHASES, study_of_facts
 
 _ENDNOTE_TEXTS = frozenset(
@@ -43,7 +43,7 @@ def read_studies(content: bytes) -> Iterator[FileItem]:
 
 
 def _read(
-    content: bytes, name: str, texts: frozenset[str], dropped: frozenset[str], parse: Callable[[Any], Fields]
+    content: bytes, name: str, texts: frozenset[str], dropped: frozenset[str], parse: Callable[[Any], RecordFields]
 ) -> Iterator[FileItem]:
     items = list[FileItem]()
 
@@ -72,7 +72,7 @@ def _number_of(data: Any) -> dict[str, str]:
     return {"id": number} if number else {}
 
 
-def _endnote_fields(record: Any) -> Fields:
+def _endnote_fields(record: Any) -> RecordFields:
     database = text_of(first(record, "remote-database-name")).lower()
     number = text_of(first(record, "accession-num"))
     is_pubmed = "medline" in database or "pubmed" in database or "nlm" in database
@@ -97,7 +97,7 @@ def _urls_of(record: Any) -> list[str]:
     return [text_of(address) for address in every(record, "urls", "related-urls", "url")]
 
 
-def _study_fields(study: Any) -> Fields:
+def _study_fields(study: Any) -> RecordFields:
     number = checked_identifier("nct_id", text_of(first(study, "id_info", "nct_id")) or text_of(first(study, "nct_id")))
     title = text_of(first(study, "brief_title")) or text_of(first(study, "official_title"))
     if number is None:

@@ -7,7 +7,7 @@ from typing import BinaryIO
 
 from ..local_files import MAX_LINE_BYTES, UnusableFile, open_content, open_lines, open_pieces, parse_json
 from .bibtex import read_bibtex
-from .content import Part, decode_text, read_parts, read_stream
+from .content import ContentPart, decode_text, read_parts, read_stream
 from .form import HEAD_BYTES, Form, form_of
 from .item import FileItem, FileRecord, UnreadableRecord, publication_fields
 from .markup import read_endnote, read_studies
@@ -71,7 +71,7 @@ def read_records_of(stream: BinaryIO, name: str = "") -> Iterator[FileItem]:
     yield from _read_all(read_stream(stream), name)
 
 
-def _read_all(parts: Iterator[Part], name: str) -> Iterator[FileItem]:
+def _read_all(parts: Iterator[ContentPart], name: str) -> Iterator[FileItem]:
     for part in parts:
         if not part.name:
             if isinstance(part.content, UnusableFile):

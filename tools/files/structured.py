@@ -13,7 +13,7 @@ from ..http.reply import at, dicts
 from ..local_files import UnusableFile, parse_json
 from ..records.evidence import UNKNOWN_DATE
 from ..sources.studies.europepmc import parse_record
-from .item import Fields, FileItem, FileRecord, UnreadableRecord, date_of_parts, publication_fields
+from .item import FileItem, FileRecord, RecordFields, UnreadableRecord, date_of_parts, publication_fields
 
 _LISTS = (("studies",), ("resultList", "result"), ("items",), ("records",), ("references",))
 _OWN_MARKS = ("asked_by", "citing", "metadata", "protocolSection")
@@ -84,7 +84,7 @@ def _read_entry(entry: Any, place: str) -> FileItem:
     return FileRecord(place, fields, own_names(entry))
 
 
-def _fields_of(entry: dict[str, Any]) -> Fields:
+def _fields_of(entry: dict[str, Any]) -> RecordFields:
     data = entry["data"] if isinstance(entry.get("data"), dict) else entry
     if not set(_OWN_MARKS).isdisjoint(data):
         return data
@@ -99,7 +99,7 @@ def _fields_of(entry: dict[str, Any]) -> Fields:
     return {}
 
 
-def own_fields(fields: Fields) -> Fields:
+def own_fields(fields: RecordFields) -> RecordFields:
     """Return a record with the names of a library's line: `text` is its abstract, numbers may be given as numbers."""
     names = ("pmid", "doi", "pmcid", "date")
     texts = {name: str(fields[name]) for name in names if isinstance(fields.get(name), int)}
@@ -120,7 +120,7 @@ def own_names(entry: Mapping[str, Any]) -> dict[str, str | int]:
     return {"id": number, **names} if isinstance(number, str | int) else names
 
 
-def _csl_fields(item: dict[str, Any]) -> Fields:
+def _csl_fields(item: dict[str, Any]) -> RecordFields:
     issued = at(item, "issued", "date-parts") or [[]]
     written = at(item, "issued", "raw") or at(item, "issued", "literal") or ""
     people = dicts(item, "author")
@@ -142,7 +142,7 @@ def _csl_fields(item: dict[str, Any]) -> Fields:
     )
 
 
-def _zotero_fields(item: dict[str, Any]) -> Fields:
+def _zotero_fields(item: dict[str, Any]) -> RecordFields:
     if item.get("itemType") in ("attachment", "note", "annotation"):
         return {}
     creators = [creator for creator in dicts(item, "creators") if creator.get("creatorType", "author") == "author"]
@@ -164,12 +164,12 @@ def _zotero_fields(item: dict[str, Any]) -> Fields:
     )
 
 
-def _europepmc_fields(hit: dict[str, Any]) -> Fields:
+def _europepmc_fields(hit: dict[str, Any]) -> RecordFields:
     record = parse_record({"source": "MED" if hit.get("pmid") else "", "id": hit.get("pmid") or "", **hit})
     paper = record.paper
     assert paper is not None
     names = ("pmid", "ppr_id", "pmcid", "doi", "journal", "journal_abbreviation", "volume", "issue", "pages")
-    fields: Fields = {name: getattr(paper, name) for name in names}
+    fields: RecordFields = {name: getattr(paper, name) for name in names}
     fields |= {"title": record.citation.title, "authors": record.citation.authors}
     fields |= {"abstract": record.content.partition("\n\n")[2], "publication_types": paper.publication_types}
     fields |= {"mesh_terms": paper.mesh_terms, "date": record.citation.date.replace(UNKNOWN_DATE, "")}

@@ -5,7 +5,7 @@ from typing import Any, get_args
 
 from ..records.evidence import date_parts
 from ..sources.studies.clinicaltrials import Phase
-from .item import Fields
+from .item import RecordFields
 
 PHASES: tuple[str, ...] = get_args(Phase)
 
@@ -32,7 +32,7 @@ def study_of_facts(
     completion: str = "",
     updated: str = "",
     has_results: bool | None = None,
-) -> Fields:
+) -> RecordFields:
     """Return a study with what is given; what is not is left out.
 
     Args:
@@ -76,7 +76,7 @@ def study_of_facts(
         },
     }  # fmt: skip
     modules = {name: _without_blanks(module) for name, module in protocol.items()}
-    study: Fields = {"protocolSection": _without_blanks(modules)}
+    study: RecordFields = {"protocolSection": _without_blanks(modules)}
     if has_results is not None:
         study["hasResults"] = has_results
     return study

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from ..arguments import as_code, read_phases
 from ..records.evidence import checked_identifier
-from .item import Fields, FileItem, FileRecord, UnreadableRecord, publication_fields
+from .item import FileItem, FileRecord, RecordFields, UnreadableRecord, publication_fields
 from .studies import PHASES, study_of_facts
 
 _LONGEST_CELL = 16_000_000  # characters
@@ -93,7 +93,7 @@ def _first(cells: Mapping[str, str], names: Iterable[str]) -> str:
     return next((cells[name] for name in names if name in cells), "")
 
 
-def _publication_fields(cells: Mapping[str, str]) -> Fields:
+def _publication_fields(cells: Mapping[str, str]) -> RecordFields:
     types = re.split("[|;]", _first(cells, _TYPES))
     return publication_fields(
         title=_first(cells, TITLES),
@@ -118,7 +118,7 @@ def _split_authors(cell: str) -> list[str]:
     return names if len(are_whole) == len(names) else [cell]
 
 
-def _trial_fields(cells: Mapping[str, str]) -> Fields:
+def _trial_fields(cells: Mapping[str, str]) -> RecordFields:
     number = checked_identifier("nct_id", _first(cells, _TRIALS))
     title = _first(cells, ("study title", "title", "brief title"))
     if number is None:
@@ -158,9 +158,9 @@ def _design(cell: str) -> dict[str, str]:
     return {name.strip().lower(): value.partition("(")[0].strip() for name, _, value in parts if value.strip()}
 
 
-def numbers_of(line: str) -> list[Fields] | None:
+def numbers_of(line: str) -> list[RecordFields] | None:
     """Return the numbers of a line of a list (PMID, NCT number, DOI, PMCID); None if it holds anything else."""
-    numbers = list[Fields]()
+    numbers = list[RecordFields]()
     for token in _TOKEN.findall(_PREFIX.sub(" ", line)):
         value = token.strip("\"'")
         kind = next((kind for kind in _NUMBER_KINDS if checked_identifier(kind, value)), None)

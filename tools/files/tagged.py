@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from ..sources.publications import trial_numbers
-from .item import Fields, FileItem, FileRecord, UnreadableRecord, publication_fields
+from .item import FileItem, FileRecord, RecordFields, UnreadableRecord, publication_fields
 
 Tags = Mapping[str, list[str]]
 _RIS_LINE = re.compile(r"([A-Z][A-Z0-9]) {0,3}-(?: (.*)|$)")
@@ -18,6 +18,7 @@ _MEDLINE_LINE = re.compile(r"([A-Z]{2,4}) {0,2}- (.*)")
 _WOS_LINE = re.compile(r"([A-Z][A-Z0-9])(?: (.*)|$)")
 _ENW_LINE = re.compile(r"(%\S)(?: (.*)|$)")
 _NUMBER = re.compile(r"\d+\.|<\s*\d+\s*>")
+_LONGEST_FIELD = 400_000  # characters; longer ones, which are refused or cut later, would take long to join
 _PUBMED = re.compile(r"medline|pubmed", re.IGNORECASE)
 
 
@@ -32,7 +33,7 @@ class TaggedForm:
     """Tags that begin a record."""
     last: frozenset[str]
     """Tags that end one."""
-    fields: Callable[[Tags], Fields]
+    fields: Callable[[Tags], RecordFields]
     own_lines: frozenset[str] = frozenset()
     """Tags whose continued lines are values of their own."""
 
@@ -75,7 +76,7 @@ def _continue_line(tags: dict[str, list[str]], tag: str, line: str, form: Tagged
         return
     if tag in form.own_lines:
         tags[tag].append(value)
-    else:
+    elif len(tags[tag][-1]) < _LONGEST_FIELD:
         tags[tag][-1] = f"{tags[tag][-1]} {value}".strip()
 
 
@@ -99,7 +100,7 @@ def _all(tags: Tags, *names: str) -> list[str]:
     return [value for name in names for value in tags.get(name, ()) if value]
 
 
-def _ris_fields(tags: Tags) -> Fields:
+def _ris_fields(tags: Tags) -> RecordFields:
     is_pubmed = bool(_PUBMED.search(" ".join(_all(tags, "DB", "DP"))))
     pages = "-".join(_all(tags, "SP", "EP")[:2])
     return publication_fields(
@@ -127,7 +128,7 @@ def _ris_date(date: str, year: str) -> str:
     return year.strip("/ ")
 
 
-def _medline_fields(tags: Tags) -> Fields:
+def _medline_fields(tags: Tags) -> RecordFields:
     numbers = [*_all(tags, "AID"), *_all(tags, "LID")]
     dois = [number.removesuffix("[doi]").strip() for number in numbers if number.endswith("[doi]")]
     return publication_fields(
@@ -149,7 +150,7 @@ def _medline_fields(tags: Tags) -> Fields:
     )
 
 
-def _wos_fields(tags: Tags) -> Fields:
+def _wos_fields(tags: Tags) -> RecordFields:
     return publication_fields(
         title=" ".join(_all(tags, "TI")),
         texts=[" ".join(_all(tags, "AB"))],
@@ -166,7 +167,7 @@ def _wos_fields(tags: Tags) -> Fields:
     )
 
 
-def _enw_fields(tags: Tags) -> Fields:
+def _enw_fields(tags: Tags) -> RecordFields:
     return publication_fields(
         title=_first(tags, "%T", "%!"),
         texts=_all(tags, "%X"),

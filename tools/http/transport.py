@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, 
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar, runtime_checkable
-from urllib.parse import urlencode, urljoin, urlsplit
+from urllib.parse import unquote, urlencode, urljoin, urlsplit
 
 from ..errors import (
     AccessRefused,
@@ -33,12 +33,15 @@ from .ladder import default_path as default_wires_path
 from .opening import open_wire
 from .recent import RecentReplies
 from .reply import Carrier, Reply, Request
+from .sample import ReplySample
 from .wires import Wire
 
 if TYPE_CHECKING:
     import httpx
 
 T = TypeVar("T")
+Explainer = Callable[[str, str, Reply], str]
+"""Says which fields of a source's reply are other than due, by source and by what was asked; empty for none."""
 
 _RETRIED_STATUS = frozenset({408, 425, 429, *range(500, 600)})
 _FORBIDDEN = 403
@@ -186,6 +189,7 @@ class Transport:
             public sources.
         sleep: async function that waits between attempts, in seconds.
         recent: replies of other transports to give again; None starts without any.
+        explain: says which fields of a reply that was not understood are other than they are due; None says none.
     """
 
     def __init__(
@@ -199,6 +203,7 @@ class Transport:
         wire_memory: WireMemory | None = None,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
         recent: RecentReplies[Any] | None = None,
+        explain: Explainer | None = None,
     ) -> None:
         self.endpoints = endpoints or Endpoints.public()
         self.policy = policy or RetryPolicy()
@@ -206,6 +211,9 @@ class Transport:
         self.shelf = Shelf()
         self.recent: RecentReplies[Any] = RecentReplies() if recent is None else recent
         """Replies to searches, as `search.Source.find` gives them."""
+        self.sample = ReplySample()
+        """A few of the replies that were read."""
+        self._explain = explain
         self.marks: dict[tuple[str, str, int], dict[int, tuple[str | None, int]]] = {}
         """Start of each page of a search, with the total number of hits: see `search.Source.page`."""
         self._limiter = limiter or RateLimiter(default_path(), sleep=sleep)
@@ -299,7 +307,7 @@ class Transport:
         if isinstance(known, SearchError):
             raise known
         if known is not None:
-            return read(self._checked(request, known))
+            return self._read(request, known, read)
         try:
             return await self._ask(request, read)
         except SearchError as error:
@@ -350,7 +358,7 @@ class Transport:
         try:
             reply = await self._send(request, started + timeout_s)
             self.breaker(request.source).heard_at = time.monotonic()
-            return read(self._checked(request, reply))
+            return self._read(request, reply, read)
         except SearchError as error:
             failure = error.reason
             raise
@@ -376,6 +384,19 @@ class Transport:
                     moved_to=reply.moved_to if reply else "",
                 )
             )
+
+    def _read(self, request: Request, reply: Reply, read: Callable[[Reply], T]) -> T:
+        """Read a reply; one that is not understood says which fields are other than they are due."""
+        checked = self._checked(request, reply)
+        asked = f"{unquote(urlsplit(request.shown_url).path)} {request.sent}".strip()
+        try:
+            found = read(checked)
+        except UnreadableReply as error:
+            told = self._explain(request.source, asked, checked) if self._explain else ""
+            raise UnreadableReply(request.source, f"{error.reason}: {told}") if told else error from None
+        if reply.status in range(200, 300):
+            self.sample.note(asked, request.hash, checked)
+        return found
 
     async def _send(self, request: Request, until: float) -> Reply:
         """Send, and follow redirects within known hosts."""
