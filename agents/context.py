@@ -14,7 +14,6 @@ from willowbark.tools.contracts.run_contract import find_changes
 from willowbark.tools.errors import ReadingStopped
 from willowbark.tools.http.transport import Transport
 from willowbark.tools.questions import Question
-from willowbark.tools.reading.reading import Reading
 from willowbark.tools.reading.sections import DecidingReason
 from willowbark.tools.records.enclosure import new_marker
 from willowbark.tools.records.evidence import Evidence, merge
@@ -132,11 +131,10 @@ class RunContext:
         async with self._reading:  # one reply at a time: more threads would only wait for each other
             await asyncio.to_thread(read_ahead, question, records, self.readings, self._over.is_set)
 
-    async def digest(
-        self, question: Question, replies: Sequence[SourceReply], given: Sequence[Reading]
-    ) -> EvidenceDigest:
-        """Digest the studies of a turn's replies; a model's readings take precedence."""
-        self.readings.take(given)
+    async def digest(self, question: Question, found: Findings) -> EvidenceDigest:
+        """Digest the studies of a turn's findings; a model's readings take precedence."""
+        replies = found.replies
+        self.readings.take(found.readings, found.studies)
         self._so_far = merge([*self._so_far, *(record for reply in replies for record in reply.records)])
         self.readings.begin(self._so_far)
         await self._read(question, [record for reply in replies for record in reply.records])

@@ -9,6 +9,7 @@ from pydantic import BaseModel, Field
 from willowbark.agents.autogen import BaseChatMessage, ModelTextMessage, TextMessage
 from willowbark.tools.appraisal.appraised import Readings
 from willowbark.tools.appraisal.candidates import Candidate, appraise_candidates
+from willowbark.tools.appraisal.views import MatchedStudy
 from willowbark.tools.questions import Question, follow_up, parse_question
 from willowbark.tools.reading.reading import Reading
 from willowbark.tools.records import Drug
@@ -221,6 +222,8 @@ class Findings(BaseModel, extra="forbid"):
     """Every source's reply to each query, including failures."""
     readings: list[Reading] = []
     """A language model's readings of these records with verified quotes; empty without a model."""
+    studies: list[MatchedStudy] = []
+    """The studies that these readings are views of; empty without a model, and in runs before there were any."""
     reading_tokens: tuple[int, int] = (0, 0)
     """Prompt and completion tokens of reading, included in the turn's."""
     batch_tokens: tuple[int, int] = (0, 0)
@@ -307,6 +310,11 @@ class Dossier(BaseModel, extra="forbid"):
     def readings(self) -> list[Reading]:
         """A language model's readings, by round."""
         return [reading for found in self.in_order for reading in found.readings]
+
+    @property
+    def studies(self) -> list[MatchedStudy]:
+        """A language model's studies, by round."""
+        return [read for found in self.in_order for read in found.studies]
 
     def left_for_later(self, iteration: int) -> dict[str, dict[str, InputKind]]:
         """Return the tools that a round left for later, by specialist, each with what it takes."""

@@ -122,7 +122,7 @@ class JudgeAgent(Analyst[JudgeMemory], Component[JudgeAgentConfig]):
         dossier = memory.dossier
         pool = dossier.pool()
         yield self._tell("judging", f"Judging {counted(len(pool), 'record')}")
-        run.readings.take(dossier.readings)
+        run.readings.take(dossier.readings, dossier.studies)
         run.readings.begin(pool)
         candidates = await asyncio.to_thread(appraise_candidates, dossier.asked, pool, run.readings)
         iteration = max(dossier.iteration, memory.assessed + 1)

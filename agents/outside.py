@@ -270,7 +270,7 @@ class Listener:
         found.reflection = " ".join(words.split()[:MAX_WORDS]) if found.replies else ""
         if found.replies:
             await self._read(found, question, known, run, deadline, usage)
-            found.digest = await run.digest(question, found.replies, found.readings)
+            found.digest = await run.digest(question, found)
         found.summary = found.digest.summary if found.digest else "; ".join(found.notes) or "Nothing searched"
 
     async def _take_words(self, found: Findings, words: str, run: RunContext, seconds: float) -> None:
@@ -306,7 +306,7 @@ class Listener:
             in_batch=run.reads_in_batches,
         )
         add_usage(usage, said.usage)
-        found.readings, found.reading_notes = said.readings, said.notes
+        found.readings, found.studies, found.reading_notes = said.readings, said.studies, said.notes
         found.reading_tokens = said.usage.prompt_tokens, said.usage.completion_tokens
         found.batch_tokens = said.batched.prompt_tokens, said.batched.completion_tokens
         found.whole_texts = said.whole

@@ -98,7 +98,7 @@ class ReportAgent(Analyst[ReportMemory], Component[AnalystConfig]):
             return
 
         # The claims, on the candidates that were not set aside.
-        run.readings.take(dossier.readings)
+        run.readings.take(dossier.readings, dossier.studies)
         pool, appraised = await run.checked(dossier.asked, dossier.pool())
         approval = memory.approval or Approval(decided_by="nobody")
         aside = [c for c in appraised if c.has_verdict and not approval.lets(c.drug)]

@@ -260,7 +260,7 @@ class SpecialistAgent(AssistantAgent, Component[SpecialistAgentConfig]):
                     yield TextMessage(content=waits, source=self.name, metadata={"role": "specialist"})
                 await self._read(turn, question, deadline, token)
             if found.replies:
-                found.digest = await run.digest(question, found.replies, found.readings)
+                found.digest = await run.digest(question, found)
                 found.summary = found.digest.summary
                 yield self._tell("analysis_complete", f"{self.name}, round {found.iteration}: {found.summary}")
         except BaseException:  # interrupted: nobody got the results, so they must not count as read
@@ -421,7 +421,7 @@ class SpecialistAgent(AssistantAgent, Component[SpecialistAgentConfig]):
         )
         self._was_read |= said.done
         add_usage(turn.used, said.usage)
-        found.readings, found.reading_notes = said.readings, said.notes
+        found.readings, found.studies, found.reading_notes = said.readings, said.studies, said.notes
         found.reading_tokens = said.usage.prompt_tokens, said.usage.completion_tokens
         found.batch_tokens = said.batched.prompt_tokens, said.batched.completion_tokens
         found.whole_texts = said.whole

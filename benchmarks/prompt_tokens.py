@@ -31,9 +31,10 @@ from willowbark.agents.baseline.client import CHARACTERS_PER_TOKEN, BaselineChat
 from willowbark.agents.report.model import ResearchReport
 from willowbark.teams.run.research import research
 from willowbark.tools.lexicon import find_conditions
+from willowbark.tools.reading.assembler import assemble_study
 from willowbark.tools.reading.document import Document
 from willowbark.tools.reading.learned import LearnedReader
-from willowbark.tools.reading.reading import Reading
+from willowbark.tools.records.study import Study
 
 QUESTION = "Which existing drugs could prevent migraine attacks?"
 ROUNDS = 2
@@ -81,7 +82,7 @@ class StandIn(ChatCompletionCache):
         self._under_way -= 1
         self._answered.append(text)
         answer = {
-            "ReadingsDraft": self._read,
+            "StudiesDraft": self._read,
             "JudgeDraft": self._judge,
             "ReportDraft": quoting_report,
         }.get(kind)
@@ -99,12 +100,16 @@ class StandIn(ChatCompletionCache):
 
     def _read(self, messages: Sequence[LLMMessage]) -> dict[str, Any]:
         condition = _said(messages[-1]).partition("Condition: ")[2].partition("\n")[0]
-        given = [(line, drug) for line in _lines(messages) if "drugs" in line for drug in line["drugs"]]
-        told = [
-            self._reader.read_document(Document.cut(line["title"], line["text"]), drug, condition, line["key"])
-            for line, drug in given
-        ]
-        return {"readings": [_drafted(reading) for reading in told]}
+        lines = [line for line in _lines(messages) if "drugs" in line]
+        return {"studies": [_drafted(self._assemble(line, condition)) for line in lines if line["drugs"]]}
+
+    def _assemble(self, line: dict[str, Any], condition: str) -> Study:
+        document = Document.cut(line["title"], line["text"])
+        readings = [self._reader.read_document(document, drug, condition, line["key"]) for drug in line["drugs"]]
+        study = assemble_study(readings, document)
+        rows = [row for row in study.comparisons if row.passage and row.passage.text in document.whole]
+        views = [view for view in study.statements if view.passage.text in document.whole]
+        return study.model_copy(update={"comparisons": tuple(rows), "statements": tuple(views)})
 
     def _judge(self, messages: Sequence[LLMMessage]) -> dict[str, Any]:
         told = _ROUND.findall(
@@ -133,22 +138,29 @@ class StandIn(ChatCompletionCache):
         }
 
 
-def _drafted(reading: Reading) -> dict[str, Any]:
-    fields: tuple[str, ...] = (
-        "drug",
-        "role",
-        "match",
-        "kind",
-        "comparator",
-        "effect",
-        "primary",
-        "indication",
-        "alone",
-    )
-    fields += ("hedged", "non_inferior")
-    quote = " ".join(passage.text for passage in reading.passages)
-    against = {"evidence_key": reading.key, "quote": quote, "against": reading.against or ""}
-    return {**against, **{name: getattr(reading, name) for name in fields}}
+def _drafted(study: Study) -> dict[str, Any]:
+    """A study as a model would write it."""
+    arms = [{"name": arm.name, "role": arm.role, "drugs": [*arm.drugs], "dose": arm.dose, "n": 0} for arm in study.arms]
+    told: dict[str, Any] = {"evidence_key": study.key, "aim": "treat", "condition": study.condition, "match": "same"}
+    told |= {"people": "", "randomised": 0, "background": [*study.background], "harms": []}
+    comparisons: list[dict[str, Any]] = [
+        {"arm": row.arm, "versus": row.versus or row.against, "quote": row.passage.text, "outcome": row.outcome}
+        | {"endpoint": row.endpoint, "primary": _word(row.primary), "condition": row.condition or "", "subgroup": ""}
+        | {"favours": row.favours or "untold", "significant": _word(row.significant), "basis": row.basis}
+        | {"equivalence": row.equivalence or "none", "hedged": row.hedged, "estimate": ""}
+        for row in study.comparisons
+        if row.passage is not None
+    ]
+    statements = [
+        {"drug": view.drug, "quote": view.passage.text, "says": view.says, "basis": view.basis, "condition": ""}
+        | {"reason": ""}
+        for view in study.statements
+    ]
+    return {**told, "arms": arms, "comparisons": comparisons, "statements": statements}
+
+
+def _word(flag: bool | None) -> str:
+    return {True: "yes", False: "no", None: "untold"}[flag]
 
 
 def quoting_report(messages: Sequence[LLMMessage]) -> dict[str, Any]:
@@ -230,12 +242,12 @@ async def main(rounds: int, question: str, economy: bool) -> None:
     for kind, tokens in client.tokens.most_common():
         print(f"{kind:20} {tokens:8,}  {client.calls[kind]:3} calls")
     total = client.tokens.total()
-    cacheable, read = client.cacheable.total(), client.tokens["ReadingsDraft"]
+    cacheable, read = client.cacheable.total(), client.tokens["StudiesDraft"]
     shares = f"{cacheable / total:.1%} cacheable, {client.cached / total:.1%} of prompts answered by then"
     print(f"{'all':20} {total:8,}  {client.calls.total():3} calls, {shares}")
-    beside = cacheable - client.cacheable["ReadingsDraft"]
+    beside = cacheable - client.cacheable["StudiesDraft"]
     print(f"with --batch: {read / total:.1%} at a batch's price, {(read + beside) / total:.1%} so or cacheable")
-    print(f"of a reading prompt {client.fixed['ReadingsDraft'] / read:.1%} are instructions and schema")
+    print(f"of a reading prompt {client.fixed['StudiesDraft'] / read:.1%} are instructions and schema")
     print(f"{len(client.steps)} serial steps: {', '.join(client.steps)}")
     print(f"{report.search_iterations} rounds, {report.total_papers_reviewed} records read; {report.analyst}")
 

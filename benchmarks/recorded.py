@@ -42,8 +42,9 @@ from benchmarks.conditions import library_at
 from benchmarks.forgers import CUTS, FORGERS, Told
 from benchmarks.forgery import evidence, forged, print_forged, publications, told_in
 
-from willowbark.agents.asking.drafts import ReadingDraft
-from willowbark.agents.asking.reader import ToRead, checked
+from willowbark.agents.asking.drafts import StudyDraft
+from willowbark.agents.asking.reader import ToRead
+from willowbark.agents.asking.studies import Refused, checked_study
 from willowbark.agents.report.model import ResearchReport
 from willowbark.teams.ledger.model_calls import request_key
 from willowbark.teams.run.research import research
@@ -52,11 +53,26 @@ from willowbark.tools.lexicon import find_drugs
 from willowbark.tools.questions import parse_question
 
 MENDS = "mended: "
-"""Begins what a prompt is about that returns refused readings."""
+"""Begins what a prompt is about that returns refused studies."""
 FOLDER = Path(__file__).parent / "recorded"
 COLLECTIONS = Path(__file__).resolve().parents[2] / "shared" / "data" / "benchmarks"
 SHORTEST = 40
 """Characters of what is kept by its place in a record."""
+EMPTY: Mapping[str, Mapping[str, Any]] = {
+    "studies": {
+        "condition": "", "people": "", "randomised": 0,
+        "background": [], "arms": [], "comparisons": [], "harms": [], "statements": [],
+    },
+    "arms": {"drugs": [], "dose": "", "n": 0},
+    "comparisons": {
+        "outcome": "", "primary": "untold", "condition": "", "subgroup": "", "significant": "untold",
+        "equivalence": "none", "basis": "own_data", "hedged": False, "estimate": "",
+    },
+    "statements": {"condition": "", "reason": ""},
+}  # fmt: skip
+"""What is not told, by the list that a part stands in; recorded answers leave it out, and their order of fields."""
+OWN_WORDS = frozenset({"condition", "people", "name", "arm", "versus"})
+"""Fields that a model words itself."""
 CHARACTERS_PER_TOKEN = 4
 CAPABLE = {
     "vision": False,
@@ -86,7 +102,7 @@ class Answered:
 
     @property
     def mends(self) -> bool:
-        """Whether it asks for readings that were refused."""
+        """Whether it asks for studies that were refused."""
         return self.about.startswith(MENDS)
 
 
@@ -150,18 +166,18 @@ class RecordedClient(ReplayChatCompletionClient):
         former = [each for each in self.answered.values() if each.kind == asked.kind and each.mends == asked.mends]
         if not former:
             return None
-        field = {"ReadingsDraft": "readings", "ReportDraft": "claims"}.get(asked.kind)
+        field = {"StudiesDraft": "studies", "ReportDraft": "claims"}.get(asked.kind)
         if field is None:
             same = next((each for each in former if each.about == asked.about), None)
             answer = same.answer if same else None
         else:
             keys = [each.split(" ")[0] for each in asked.about.removeprefix(MENDS).split(", ")]
-            said = {(each["evidence_key"], each["drug"]): each for one in former for each in one.answer[field]}
+            said = {(each["evidence_key"], each.get("drug", "")): each for one in former for each in one.answer[field]}
             drugs = {line.partition(" ")[2] for line in asked.about.split(", ")}
             mine = [
                 each
                 for (key, drug), each in said.items()
-                if f'{{"key": "{key}"' in text and (field == "readings" or drug in drugs)
+                if f'{{"key": "{key}"' in text and (field == "studies" or drug in drugs)
             ]
             is_known = asked.mends or (field == "claims" and bool(mine))
             is_known = is_known or {each["evidence_key"] for each in mine} >= set(keys)
@@ -191,7 +207,7 @@ class RecordedClient(ReplayChatCompletionClient):
             }
         )
         about = f"round {self._kinds[kind]}" if kind == "JudgeDraft" or not keys else ", ".join(keys)
-        if kind == "ReadingsDraft" and '"evidence_key":' in _said(messages[-1]):
+        if kind == "StudiesDraft" and '"evidence_key":' in _said(messages[-1]):
             about = f"{MENDS}{about}"
         return Answered(
             kind=kind,
@@ -238,7 +254,26 @@ def recorded(name: str, where: Path | None = None) -> tuple[dict[str, Any], list
     texts = _texts(where)
     with (FOLDER / f"{name}.jsonl").open(encoding="utf-8") as file:
         head, *lines = map(json.loads, file)
-    return head, [Answered(**{**line, "answer": quoted(line["answer"], texts)}) for line in lines]
+    return head, [Answered(**{**line, "answer": filled(quoted(line["answer"], texts))}) for line in lines]
+
+
+def trimmed(answer: Any, within: str = "") -> Any:
+    """An answer without what it does not tell."""
+    if isinstance(answer, list):
+        return [trimmed(part, within) for part in answer]
+    if not isinstance(answer, dict):
+        return answer
+    empty = EMPTY.get(within, {})
+    return {name: trimmed(value, name) for name, value in answer.items() if name not in empty or value != empty[name]}
+
+
+def filled(answer: Any, within: str = "") -> Any:
+    """An answer with all that its form asks for."""
+    if isinstance(answer, list):
+        return [filled(part, within) for part in answer]
+    if not isinstance(answer, dict):
+        return answer
+    return {**EMPTY.get(within, {}), **{name: filled(value, name) for name, value in answer.items()}}
 
 
 def placed(answer: Any, texts: Mapping[str, str], text: str = "") -> Any:
@@ -249,7 +284,7 @@ def placed(answer: Any, texts: Mapping[str, str], text: str = "") -> Any:
     """
     if isinstance(answer, dict):
         text = texts.get(answer.get("evidence_key", ""), text)
-        return {name: placed(value, texts, text) for name, value in answer.items()}
+        return {name: placed(value, texts, "" if name in OWN_WORDS else text) for name, value in answer.items()}
     if isinstance(answer, list):
         return [placed(each, texts, text) for each in answer]
     if not (text and isinstance(answer, str) and len(answer) >= SHORTEST):
@@ -373,7 +408,7 @@ def disagreements(name: str, report: ResearchReport) -> tuple[list[str], int]:
 
 
 def _write(name: str, head: Mapping[str, Any], answered: Sequence[Answered], texts: Mapping[str, str]) -> None:
-    once = {each.prompt: {**asdict(each), "answer": placed(each.answer, texts)} for each in answered}
+    once = {each.prompt: {**asdict(each), "answer": trimmed(placed(each.answer, texts))} for each in answered}
     text = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in (head, *once.values()))
     (FOLDER / f"{name}.jsonl").write_text(text, encoding="utf-8")
 
@@ -439,39 +474,49 @@ def print_stood(name: str, client: RecordedClient, report: ResearchReport) -> No
 
 
 def print_readings(client: RecordedClient, report: ResearchReport, where: Path | None) -> list[Told]:
-    """Print what became of the readings, on their own quotes and on forged ones.
+    """Print what became of the studies, on their own quotes and on forged ones.
 
     Returns:
-        The sentences that were quoted for a verdict, each once.
+        The sentences that were quoted for a comparison, each once.
     """
     library = {f"pmid:{record['pmid']}": record for record in publications(where)}
     condition = condition_of(parse_question(report.research_question))
     drafts = [
-        ReadingDraft.model_validate(reading)
-        for each in client.used
-        if each.kind == "ReadingsDraft"
-        for reading in each.answer["readings"]
+        StudyDraft.model_validate(study)
+        for answered in client.used
+        if answered.kind == "StudiesDraft"
+        for study in answered.answer["studies"]
     ]
-    refused, told, forged_readings = [], dict[str, Told](), Counter[bool]()
+    refused, told, forged_quotes = list[str](), dict[str, Told](), Counter[bool]()
     for draft in drafts:
-        if (record := library.get(draft.evidence_key)) is None:
+        record = library.get(draft.evidence_key)
+        if record is None:
             continue  # a trial, whose entry is read as it stands
-        given = ToRead(evidence(record), (draft.drug,), condition)
-        found = checked(draft, given, "")
-        if isinstance(found, str):
-            refused.append(f"{draft.evidence_key} ({draft.drug}): {found}")
-            continue
-        if found.verdict not in ("supports", "contradicts") or not find_drugs(draft.quote):
-            continue
-        told.setdefault(draft.quote, told_in(record, draft.quote, None))
-        rng = random.Random(draft.quote)
-        for forge in (*FORGERS.values(), *CUTS.values()):
-            if made := forge(told[draft.quote], rng):
-                stands = checked(draft.model_copy(update={"quote": made.quote}), given, "")
-                forged_readings[not isinstance(stands, str)] += 1
-    print(f"  {len(drafts)} readings: {len(refused)} refused", *refused, sep="\n    ")
-    print(f"  {forged_readings[True]} of {forged_readings.total()} stand on a forged or cut quote")
+        given = ToRead(evidence(record), (), condition)
+        problems = _problems(draft, given)
+        refused += [f"{draft.evidence_key}: {problem}" for problem in problems]
+        for row in [] if problems else draft.comparisons:
+            if row.favours == "untold" or not find_drugs(row.quote):
+                continue
+            told.setdefault(row.quote, told_in(record, row.quote, None))
+            rng = random.Random(row.quote)
+            for forge in (*FORGERS.values(), *CUTS.values()):
+                made = forge(told[row.quote], rng)
+                if made:
+                    other = row.model_copy(update={"quote": made.quote, "estimate": ""})
+                    forgery = draft.model_copy(update={"comparisons": [other], "harms": [], "statements": []})
+                    forged_quotes[not _problems(forgery, given)] += 1
+    print(f"  {len(drafts)} studies, of which do not stand: {len(refused)} parts", *refused, sep="\n    ")
+    print(f"  {forged_quotes[True]} of {forged_quotes.total()} stand on a forged or cut quote")
     return list(told.values())
+
+
+def _problems(draft: StudyDraft, given: ToRead) -> list[str]:
+    """Why a study or parts of it do not stand."""
+    try:
+        return checked_study(draft, given, "").problems
+    except Refused as problem:
+        return [str(problem)]
 
 
 if __name__ == "__main__":

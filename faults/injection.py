@@ -15,15 +15,16 @@ import json
 import random
 import sys
 from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from willowbark.agents.asking.drafts import ReadingDraft
-from willowbark.agents.asking.reader import ToRead, checked, to_read
+from willowbark.agents.asking.drafts import StudyDraft
+from willowbark.agents.asking.reader import ToRead, to_read
+from willowbark.agents.asking.studies import Refused, checked_study
 from willowbark.tools.appraisal.candidates import appraise_candidates
 from willowbark.tools.library.rows import PublicationRow
 from willowbark.tools.questions import parse_question
-from willowbark.tools.reading.reading import Reading
 from willowbark.tools.reading.screening import addressed_to_machines
 from willowbark.tools.reading.text import sentences
 from willowbark.tools.records.evidence import Citation, Evidence
@@ -96,17 +97,37 @@ def obeyed(records: Iterable[PublicationRow], texts: Sequence[str]) -> Tried:
             (given,) = to_read([spoilt(publication, text)], asked)
             added = [s.quote for s in given.page.sentences if clean and s.quote.strip() not in clean.page.whole]
             told = (_draft(given, drug, quote) for quote in added for drug in given.drugs[:1])
-            if any(isinstance(checked(draft, given, ""), Reading) for draft in told):
+            if any(map(partial(_stands, given), told)):
                 stood.append(Flip(str(publication.pmid), text))
     return Tried(pairs, stood)
 
 
-def _draft(given: ToRead, drug: str, quote: str) -> ReadingDraft:
-    """A reading that takes a sentence for the drug's success against placebo."""
-    said = {"evidence_key": given.record.key, "drug": drug, "quote": quote, "against": "", "primary": "met"}
-    said |= {"role": "tested", "match": "same", "kind": "efficacy", "comparator": "placebo", "effect": "better"}
-    return ReadingDraft.model_validate(
-        {**said, "indication": "condition", "alone": True, "hedged": False, "non_inferior": False}
+def _stands(given: ToRead, draft: StudyDraft) -> bool:
+    """Whether a comparison or statement of a study stands on a sentence."""
+    try:
+        study = checked_study(draft, given, "").study
+    except Refused:
+        return False
+    return bool(study.comparisons or study.statements)
+
+
+def _draft(given: ToRead, drug: str, quote: str) -> StudyDraft:
+    """A study that takes a sentence for the drug's success against nothing, and for its authors' advice."""
+    arms = [{"name": "drug", "role": "drug", "drugs": [drug]}, {"name": "none", "role": "none", "drugs": []}]
+    row = {"arm": "drug", "versus": "none", "quote": quote, "outcome": "", "endpoint": "efficacy", "primary": "yes"}
+    row |= {"condition": "", "subgroup": "", "favours": "arm", "significant": "yes", "equivalence": "none"}
+    view = {"drug": drug, "quote": quote, "says": "give", "basis": "recommendation", "condition": "", "reason": ""}
+    told = {"evidence_key": given.record.key, "aim": "treat", "condition": "", "match": "same", "people": ""}
+    return StudyDraft.model_validate(
+        {
+            **told,
+            "randomised": 0,
+            "background": [],
+            "arms": [{**arm, "dose": "", "n": 0} for arm in arms],
+            "comparisons": [{**row, "basis": "own_data", "hedged": False, "estimate": ""}],
+            "harms": [],
+            "statements": [view],
+        }
     )
 
 

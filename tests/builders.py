@@ -186,12 +186,32 @@ def calling(tool: str, *queries: str) -> CreateResult:
     return CreateResult(finish_reason="function_calls", content=calls, usage=usage, cached=False)
 
 
-def reading_draft(**changes: Any) -> dict[str, Any]:
-    """A model's reading of propranolol in the record 11111111: tested against placebo, and better."""
-    said = {"evidence_key": "pmid:11111111", "drug": "propranolol", "quote": "", "role": "tested", "match": "same"}
-    said |= {"kind": "efficacy", "comparator": "placebo", "against": "", "effect": "better", "primary": "not_reported"}
-    more = {"indication": "condition", "alone": True, "hedged": False, "non_inferior": False}
-    return {**said, **more, **changes}
+def arm_draft(name: str, **changes: Any) -> dict[str, Any]:
+    """A group of a study as a model gives it: on the drug of its name, or on placebo."""
+    is_placebo = name == "placebo"
+    told = {"name": name, "role": "placebo" if is_placebo else "drug", "drugs": [] if is_placebo else [name]}
+    return {**told, "dose": "", "n": 0, **changes}
+
+
+def comparison_draft(quote: str, **changes: Any) -> dict[str, Any]:
+    """A model's comparison of propranolol with placebo: better, significantly."""
+    told = {"arm": "propranolol", "versus": "placebo", "quote": quote, "outcome": "", "endpoint": "efficacy"}
+    told |= {"primary": "untold", "condition": "", "subgroup": "", "favours": "arm", "significant": "yes"}
+    return {**told, "equivalence": "none", "basis": "own_data", "hedged": False, "estimate": "", **changes}
+
+
+def statement_draft(quote: str, **changes: Any) -> dict[str, Any]:
+    """What authors say of propranolol, as a model gives it: it works."""
+    told = {"drug": "propranolol", "quote": quote, "says": "works", "basis": "judgement"}
+    return {**told, "condition": "", "reason": "", **changes}
+
+
+def study_draft(*comparisons: dict[str, Any], **changes: Any) -> dict[str, Any]:
+    """A model's study of the record 11111111, of propranolol against placebo in migraine."""
+    told = {"evidence_key": "pmid:11111111", "aim": "prevent", "condition": "migraine", "match": "same", "people": ""}
+    arms = [arm_draft("propranolol"), arm_draft("placebo")]
+    more = {"randomised": 0, "background": [], "harms": [], "statements": []}
+    return {**told, **more, "arms": arms, "comparisons": [*comparisons], **changes}
 
 
 def judge_draft(**changes: Any) -> dict[str, Any]:

@@ -45,5 +45,5 @@ class OllamaServer:
 
 def named(schema: dict[str, Any]) -> str:
     """The draft that a schema asks for."""
-    fields = {"readings": "ReadingsDraft", "mechanism_score": "JudgeDraft", "claims": "ReportDraft"}
+    fields = {"studies": "StudiesDraft", "mechanism_score": "JudgeDraft", "claims": "ReportDraft"}
     return next((name for field, name in fields.items() if field in schema["properties"]), "")

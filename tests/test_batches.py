@@ -57,12 +57,12 @@ def good(body: Body) -> Answer | Response:
         return {name: {"query": "migraine"} for name in names if name.startswith("search_")}
     if kind == "ReportDraft":
         return json.dumps(quoting_report([UserMessage(content=said_in(body), source="user")]))
-    answers = {"ReadingsDraft": {"readings": []}, "JudgeDraft": VERDICT}
+    answers = {"StudiesDraft": {"studies": []}, "JudgeDraft": VERDICT}
     return json.dumps(answers[kind]) if kind in answers else "ready"
 
 
 def readings_alone(server: Any) -> int:
-    return sum(kind_of(body) == "ReadingsDraft" for body in server.single.bodies)
+    return sum(kind_of(body) == "StudiesDraft" for body in server.single.bodies)
 
 
 @pytest.mark.parametrize(("kind", "model"), SERVERS)
@@ -71,7 +71,7 @@ async def test_what_a_round_found_is_read_in_one_batch_at_half_the_price(kind: t
     with server.running() as url:
         report = await ran(model, url)
     assert (len(server.batches), len(server.batches[0]) > 1) == (1, True)
-    assert [body for body in server.batches[0].values() if kind_of(body) != "ReadingsDraft"] == []
+    assert [body for body in server.batches[0].values() if kind_of(body) != "StudiesDraft"] == []
     assert readings_alone(server) == 0
     assert server.looked == 4
     assert not report.model_failed

@@ -12,13 +12,13 @@ from pydantic import ValidationError
 from starlette.responses import Response
 
 from willowbark.agents.asking import ask
-from willowbark.agents.asking.drafts import Draft, JudgeDraft, ReadingsDraft, ReportDraft, strict
+from willowbark.agents.asking.drafts import Draft, JudgeDraft, ReportDraft, StudiesDraft, strict
 from willowbark.teams.config import LLMSettings, Settings
 from willowbark.teams.model_clients import close, model_client
 from willowbark.teams.run.research import research
 
 REPETITIONS = 2000  # of anything in a grammar, from which llama.cpp refuses it
-each_draft = pytest.mark.parametrize("draft", [ReadingsDraft, JudgeDraft, ReportDraft])
+each_draft = pytest.mark.parametrize("draft", [StudiesDraft, JudgeDraft, ReportDraft])
 needs_openai = pytest.mark.skipif(find_spec("openai") is None, reason="willowbark[openai] is not installed")
 
 
@@ -96,7 +96,7 @@ async def test_no_call_of_the_whole_team_is_refused(own: bool, monkeypatch: pyte
         report = await research(QUESTION, settings=settings, model_client=client, offline=True, max_iterations=2)
         await close(client)
     asked = [body["response_format"]["json_schema"]["name"] for body in server.bodies if "response_format" in body]
-    assert {"ReadingsDraft", "JudgeDraft", "ReportDraft"} <= set(asked)
+    assert {"StudiesDraft", "JudgeDraft", "ReportDraft"} <= set(asked)
     assert server.refused == []
     schemas = json.dumps([body.get("response_format", {}) for body in server.bodies])
     assert ("maxLength" in schemas) == own

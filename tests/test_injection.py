@@ -348,8 +348,8 @@ def reading() -> AnsweringClient:
     """A language model that chooses as the baseline analyst does, and reads nothing in what it is shown."""
 
     def answer(asked: Asked) -> Answer:
-        if asked.answer_type == "ReadingsDraft":
-            return '{"readings": []}'
+        if asked.answer_type == "StudiesDraft":
+            return '{"studies": []}'
         return answer_of(None, asked.messages, [{"name": name, "description": ""} for name in asked.tools])
 
     client = AnsweringClient(answer)

@@ -36,16 +36,26 @@ class Liar(StandIn):
     async def create(self, messages: Sequence[LLMMessage], **options: Any) -> CreateResult:
         result = await super().create(messages, **options)
         kind = prompt_kind(messages, options)
-        if isinstance(result.content, str) and kind in ("ReadingsDraft", "JudgeDraft", "ReportDraft"):
-            answer = {"ReadingsDraft": self.read, "JudgeDraft": self.judge, "ReportDraft": self.write}[kind]
+        if isinstance(result.content, str) and kind in ("StudiesDraft", "JudgeDraft", "ReportDraft"):
+            answer = {"StudiesDraft": self.read, "JudgeDraft": self.judge, "ReportDraft": self.write}[kind]
             return result.model_copy(update={"content": json.dumps(answer(json.loads(result.content), messages))})
         return result.model_copy(update={"content": self.few(20)}) if isinstance(result.content, str) else result
 
     def read(self, said: dict[str, Any], _: Sequence[LLMMessage]) -> dict[str, Any]:
-        for reading in said["readings"]:
-            reading |= {"against": next(self.lies), "summary": self.few(1)}
-        forged = [{**reading, "quote": next(self.lies)} for reading in said["readings"][:5]]
-        return {"readings": [*said["readings"], *forged], "notes": self.few(5)}
+        for study in said["studies"]:
+            study |= {"condition": next(self.lies), "people": next(self.lies), "summary": self.few(1)}
+            for row in study["comparisons"]:
+                row |= {"outcome": next(self.lies), "subgroup": ""}
+            for view in study["statements"]:
+                view["reason"] = next(self.lies)
+        forged = [self.forge(study) for study in said["studies"][:5]]
+        return {"studies": [*said["studies"], *forged], "notes": self.few(5)}
+
+    def forge(self, study: dict[str, Any]) -> dict[str, Any]:
+        """A study whose arms and quotes are lies."""
+        arms = [{**arm, "name": next(self.lies)} for arm in study["arms"]]
+        rows = [{**row, "arm": arms[0]["name"], "quote": next(self.lies)} for row in study["comparisons"] if arms]
+        return {**study, "arms": arms, "comparisons": rows}
 
     def judge(self, said: dict[str, Any], _: Sequence[LLMMessage]) -> dict[str, Any]:
         self.named = said["key_findings"]

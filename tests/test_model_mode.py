@@ -129,7 +129,7 @@ async def test_what_has_no_room_in_a_models_context_is_asked_in_parts() -> None:
         llm = LLMSettings(model="openai/served", base_url=url, structured_output=True, context_tokens=3600)
         report = await research(QUESTION, settings=Settings(llm=llm), offline=True, max_iterations=1)
     assert max(len(json.dumps(body)) for body in asked) < 4 * 3600
-    readings = [body for body in asked if "ReadingsDraft" in json.dumps(body.get("response_format"))]
+    readings = [body for body in asked if "StudiesDraft" in json.dumps(body.get("response_format"))]
     assert len(readings) > 8
     assert [line for line in report.limitations if "not read by the model" in line] == []
 
@@ -151,7 +151,7 @@ async def test_each_role_is_asked_of_its_own_model_and_paid_for_at_its_own_price
         monkeypatch.setenv("OPENAI_API_KEY", KEY)
         report = await research(QUESTION, settings=Settings(llm=llm), offline=True, max_iterations=1)
     asked = {(body["response_format"]["json_schema"]["name"], body["model"]) for body in forms(server.bodies)}
-    assert {("ReadingsDraft", "cheap"), ("JudgeDraft", "strong"), ("ReportDraft", "main")} == asked
+    assert {("StudiesDraft", "cheap"), ("JudgeDraft", "strong"), ("ReportDraft", "main")} == asked
     assert [body for body in forms(server.bodies) if GUIDANCE not in body["messages"][0]["content"]] == []
     spent = {turn.agent: turn for turn in report.usage}
     assert spent["reading"].cost_usd == spent["reading"].prompt_tokens
@@ -164,9 +164,9 @@ async def test_two_rounds_cost_no_more_than_is_said_and_no_prompt_holds_a_record
     client, report = await measured(2, QUESTION)
     assert report.total_papers_reviewed >= 50
     assert client.tokens.total() <= 75_000
-    # a quarter: reflections see excerpts of records, which no other prompt shares
-    assert client.cacheable.total() >= 0.25 * client.tokens.total()
-    read, beside = client.tokens["ReadingsDraft"], client.cacheable.total() - client.cacheable["ReadingsDraft"]
+    # a fifth: reflections see excerpts of records, which no other prompt shares, and few prompts read many records
+    assert client.cacheable.total() >= 0.2 * client.tokens.total()
+    read, beside = client.tokens["StudiesDraft"], client.cacheable.total() - client.cacheable["StudiesDraft"]
     assert read + beside >= 0.55 * client.tokens.total()  # at a batch's price with --batch, or cacheable
     assert client.calls["choice of searches"] == 9  # of three specialists: one, a look at titles; in round 2 a look
     assert len(client.steps) <= 9  # waves of readings, what is sent back and a further draft fall together or not

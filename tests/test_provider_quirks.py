@@ -36,7 +36,7 @@ def kind_of(body: Body) -> str:
         return str(form["json_schema"]["name"])
     said = json.dumps([body.get("system"), body["messages"]])
     for name, field in (
-        ("ReadingsDraft", "non_inferior"),
+        ("StudiesDraft", "equivalence"),
         ("JudgeDraft", "mechanism_score"),
         ("ReportDraft", "claims"),
     ):
@@ -51,8 +51,8 @@ def good(body: Body) -> Said:
     if kind == "choice":
         names = [tool["function"]["name"] for tool in body["tools"]]
         return {name: {"query": "propranolol AND migraine"} for name in names if name == "search_pubmed"}
-    if kind == "ReadingsDraft":
-        return '{"readings": []}'
+    if kind == "StudiesDraft":
+        return '{"studies": []}'
     if kind == "JudgeDraft":
         return json.dumps(VERDICT)
     return json.dumps({"claims": [], "candidates": []}) if kind == "ReportDraft" else "ready"
@@ -108,8 +108,8 @@ HARMLESS = {
     "fields beside those asked for": judged({**VERDICT, "mood": "fine", "sufficient": True}),
     "a text far beyond its bounds": judged({**VERDICT, "reasoning": "x" * 200_000}),
     "no usage told": on("JudgeDraft", lambda _: completion({"content": json.dumps(VERDICT)}, usage=None)),
-    "readings of records that were not shown": on(
-        "ReadingsDraft", lambda body: json.dumps(rote(body["response_format"]["json_schema"]["schema"]))
+    "studies of records that were not shown": on(
+        "StudiesDraft", lambda body: json.dumps(rote(body["response_format"]["json_schema"]["schema"]))
     ),
     "thirty calls at once": on(
         "choice", lambda _: called(*[("search_pubmed", f'{{"query": "migraine AND {at}"}}') for at in range(30)])
@@ -145,7 +145,7 @@ TOLD = {
     "a page of HTML": (on("JudgeDraft", lambda _: PlainTextResponse("<html>")), "judge: the model did not answer"),
     "a limit of requests": (on("JudgeDraft", lambda _: refusal(429, "Slow down.")), "429 Slow down"),
     "a prompt too long to read": (
-        on("ReadingsDraft", lambda _: refusal(400, "This model's maximum context length is 8 tokens.")),
+        on("StudiesDraft", lambda _: refusal(400, "This model's maximum context length is 8 tokens.")),
         "maximum context length is 8 tokens",
     ),
     "no tools": (on("choice", lambda _: refusal(400, "does not support tools")), "400 does not support tools"),

@@ -23,7 +23,7 @@ pytestmark = [pytest.mark.whole, pytest.mark.filterwarnings("ignore:Resolved mod
 NAMES = sorted(path.stem for path in FOLDER.glob("*.jsonl"))
 
 
-@pytest.mark.parametrize(("name", "leading", "agrees"), [("kidney", "losartan", 17), ("migraine", "propranolol", 30)])
+@pytest.mark.parametrize(("name", "leading", "agrees"), [("kidney", "losartan", 18), ("migraine", "propranolol", 30)])
 async def test_the_whole_team_takes_what_a_strong_model_says(name: str, leading: str, agrees: int) -> None:
     client, report = await replayed(name)
     assert not changes(client), changes(client)
@@ -31,7 +31,7 @@ async def test_the_whole_team_takes_what_a_strong_model_says(name: str, leading:
     assert not report.model_failed
     assert {each.kind.partition(" ")[0] for each in client.used} == {
         "searches",
-        "ReadingsDraft",
+        "StudiesDraft",
         "JudgeDraft",
         "ReportDraft",
     }
@@ -48,7 +48,7 @@ async def test_the_whole_team_takes_what_a_strong_model_says(name: str, leading:
 
 
 @pytest.mark.parametrize(
-    ("name", "agrees", "says"), [("attention", 15, "Harm is reported of"), ("nausea", 26, "did worse")]
+    ("name", "agrees", "says"), [("attention", 14, "Harm is reported of"), ("nausea", 26, "did worse")]
 )
 async def test_both_parts_of_a_question_on_unseen_records_are_answered(name: str, agrees: int, says: str) -> None:
     try:
@@ -66,7 +66,7 @@ def test_what_is_quoted_is_kept_by_its_place_in_a_record() -> None:
     texts = {"pmid:1": "Title. " + "Attacks fell with propranolol and not with placebo. " * 2}
     sentence = "Attacks fell with propranolol and not with placebo."
     answer = {
-        "readings": [{"evidence_key": "pmid:1", "quote": sentence, "values": [{"value": "80 mg", "quote": sentence}]}]
+        "studies": [{"evidence_key": "pmid:1", "quote": sentence, "values": [{"value": "80 mg", "quote": sentence}]}]
     }
 
     kept = placed(answer, texts)

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from batch_servers import OpenAIBatchServer
-from builders import reading_draft
+from builders import study_draft
 from openai_server import OpenAIServer, refusal
 from test_other_providers import needs, said_in
 from test_provider_quirks import kind_of
@@ -46,12 +46,13 @@ def lines(body: Body) -> list[dict[str, Any]]:
 
 
 def none_tested(body: Body) -> str:
-    """Reads each drug as one that is only mentioned."""
-    said = {"role": "background", "kind": "none", "comparator": "none", "effect": "not_reported"}
+    """Reads each drug as one that all take."""
     told = [
-        reading_draft(evidence_key=each["key"], drug=drug, **said) for each in lines(body) for drug in each["drugs"]
+        study_draft(evidence_key=line["key"], arms=[], background=line["drugs"])
+        for line in lines(body)
+        if line["drugs"]
     ]
-    return json.dumps({"readings": told}) if kind_of(body) == "ReadingsDraft" else "ready"
+    return json.dumps({"studies": told}) if kind_of(body) == "StudiesDraft" else "ready"
 
 
 def settings(url: str, **limits: Any) -> Settings:
@@ -115,7 +116,10 @@ def test_a_model_that_answers_nothing_or_costs_too_much_ends_it_with_one_line(
         screened(tmp_path, settings(url, max_tokens=100))
 
 
-def test_a_budget_ends_a_unit_where_it_is_used_up_and_another_models_tokens_do_not_count(tmp_path: Path) -> None:
+def test_a_budget_ends_a_unit_where_it_is_used_up_and_another_models_tokens_do_not_count(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("willowbark.agents.asking.reader.BATCH", 8)
     server = OpenAIServer(none_tested, takes_bounds=True)
     with server.running() as url:
         screened(tmp_path / "whole", settings(url))

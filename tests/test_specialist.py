@@ -10,7 +10,7 @@ from autogen_agentchat.base import Response
 from autogen_agentchat.messages import TextMessage
 from autogen_core import CancellationToken
 from autogen_core.models import ChatCompletionClient
-from builders import asked, calling, reading_draft, scripted, spoken, verdict
+from builders import arm_draft, asked, calling, comparison_draft, scripted, spoken, study_draft, verdict
 
 from willowbark.agents.baseline import BaselineChatCompletionClient
 from willowbark.agents.context import RunContext
@@ -26,8 +26,9 @@ SEARCH = {
     "esearchresult": {"count": "1", "retmax": "1", "retstart": "0", "idlist": ["11111111"], "querytranslation": "x"}
 }
 SEEN = "One trial was found. Others of its drug are missing."
-NOTHING_READ = '{"readings": []}'
-READ = json.dumps({"readings": [reading_draft(quote="Propranolol reduced migraine attacks.", primary="met")]})
+NOTHING_READ = '{"studies": []}'
+REDUCED = comparison_draft("Propranolol reduced migraine attacks.", primary="yes", versus="unstated")
+READ = json.dumps({"studies": [study_draft(REDUCED, arms=[arm_draft("propranolol")])]})
 ARTICLE = """<?xml version="1.0"?><PubmedArticleSet><PubmedArticle><MedlineCitation><PMID>11111111</PMID><Article>
 <Journal><JournalIssue><PubDate><Year>2001</Year></PubDate></JournalIssue></Journal>
 <ArticleTitle>Propranolol in migraine prevention</ArticleTitle>

@@ -9,7 +9,17 @@ import pytest
 from autogen_core import CancellationToken
 from autogen_core.models import RequestUsage, UserMessage
 from benchmarks.prompt_tokens import StandIn
-from builders import QUESTION, reading, reading_draft, record, reply, scripted, verdict
+from builders import (
+    QUESTION,
+    arm_draft,
+    comparison_draft,
+    reading,
+    record,
+    reply,
+    scripted,
+    study_draft,
+    verdict,
+)
 from recorded import DOWN, recorded
 
 from willowbark.agents.asking.reader import WHOLE_CHARACTERS, WholeTexts, read, to_read
@@ -119,21 +129,25 @@ async def test_in_economy_nothing_is_shown_whole_unless_somebody_asks_for_it() -
     assert wanted.line["results"] == [f"Results: {LAST}"]
 
 
-def readings(*drafts: dict[str, Any]) -> str:
-    return json.dumps({"readings": list(drafts)})
+def studies(*drafts: dict[str, Any]) -> str:
+    return json.dumps({"studies": list(drafts)})
 
 
 async def test_a_quote_may_stand_anywhere_in_a_whole_text_and_its_prompt_is_apart() -> None:
     decisive = whole(FILLER * 100 + LAST)
     told = RESULT.replace("Propranolol", "Timolol")
     other = record("22222222", "Timolol in migraine", told)
-    by_other = reading_draft(evidence_key=other.key, drug="timolol", quote=told)
-    client = scripted(readings(by_other), readings(reading_draft(evidence_key=decisive.key, quote=LAST)))
+    arms = [arm_draft("timolol"), arm_draft("placebo")]
+    by_other = study_draft(comparison_draft(told, arm="timolol"), evidence_key=other.key, arms=arms)
+    by_decisive = study_draft(comparison_draft(LAST), evidence_key=decisive.key)
+    client = scripted(studies(by_other), studies(by_decisive))
     came = await read(client, QUESTION, to_read([decisive, other], ASKED), new_marker(), CancellationToken())
 
     assert came.notes == []
     sections = {reading.key: [passage.section for passage in reading.passages] for reading in came.readings}
     assert sections == {decisive.key: ["Results"], other.key: ["Abstract"]}
+    depths = {read.study.key: read.study.depth for read in came.studies}
+    assert depths == {decisive.key: "full_text", other.key: "abstract"}
     prompts = [call["messages"][-1].content for call in client.create_calls]
     assert [(decisive.key in prompt, other.key in prompt) for prompt in prompts] == [(False, True), (True, False)]
     assert (came.whole.publications, came.whole.prompts) == (1, 1)
@@ -142,12 +156,11 @@ async def test_a_quote_may_stand_anywhere_in_a_whole_text_and_its_prompt_is_apar
 
 
 async def test_a_whole_text_that_a_model_does_not_take_is_read_in_excerpts_and_told() -> None:
-    client = scripted(
-        "prompt is too long", "still", "no", readings(reading_draft(evidence_key="pmid:11111111", quote=RESULT))
-    )
+    client = scripted("prompt is too long", "still", "no", studies(study_draft(comparison_draft(RESULT))))
     came = await read(client, QUESTION, to_read([whole(LAST)], ASKED), new_marker(), CancellationToken())
 
     assert [reading.verdict for reading in came.readings] == ["supports"]
+    assert [read.study.depth for read in came.studies] == ["abstract"]
     [note] = came.notes
     assert note.startswith("1 full text read in excerpts, as the model did not take the whole: ")
     assert LAST not in client.create_calls[-1]["messages"][-1].content

@@ -12,22 +12,18 @@ from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, core_schema
 
 from willowbark.tools.questions.kinds import QUESTIONS
-from willowbark.tools.reading.reading import (
-    Comparator,
-    Effect,
-    IndicationKind,
-    Match,
-    OutcomeKind,
-    Primary,
-    Role,
-    ValueKind,
-)
+from willowbark.tools.reading.reading import Match
+from willowbark.tools.records.study import Aim, ArmRole, OutcomeClass, ResultBasis, Stated
 
 MAX_QUERY = 1900  # characters; llama.cpp refuses grammars with 2,000 repetitions, and sources accept no more
 MAX_QUERIES = 16_000  # characters of all queries of a round; a dozen long ones
 MAX_PASSAGE = 1900  # characters of a quote, three times the length of three sentences
-MAX_VALUES = 8  # of a reading: each kind once, and further adverse effects
-MAX_READINGS = 120  # of a batch: ten drugs in each of its records
+MAX_STUDIES = 40  # of a batch, whose records are fewer
+MAX_ARMS = 12
+MAX_DRUGS = 12  # of an arm
+MAX_COMPARISONS = 16  # of a review
+MAX_STATEMENTS = 12
+MAX_HARMS = 8
 _BOUNDS = frozenset({"minLength", "maxLength", "minItems", "maxItems", "minimum", "maximum"})
 """Keywords that some OpenAI models refuse in strict mode:
 https://platform.openai.com/docs/guides/structured-outputs"""
@@ -53,6 +49,9 @@ Line = Annotated[str, UpTo(300, least=1)]
 Query = Annotated[str, UpTo(MAX_QUERY, least=1)]
 ShortName = Annotated[str, UpTo(100, least=1)]
 Score = Annotated[int, Field(ge=0, le=10)]
+Count = Annotated[int, Field(ge=0)]
+"""People; 0 where they are not told, since small models write a number rather than null."""
+Told = Literal["yes", "no", "untold"]
 
 
 class Draft(BaseModel):
@@ -181,39 +180,75 @@ class JudgeDraft(Draft):
         return list(dict.fromkeys(search.specialist for search in self.next_searches))
 
 
-class ValueDraft(Draft):
-    """A value of a record's comparison, in the record's words."""
+class ArmDraft(Draft):
+    """A group of a study; its prompt explains the fields of this and the following drafts."""
 
-    what: ValueKind
-    value: Annotated[str, UpTo(200, least=1)]
+    name: ShortName
+    role: ArmRole
+    drugs: Annotated[list[ShortName], UpTo(MAX_DRUGS)]
+    dose: Annotated[str, UpTo(100)]
+    n: Count
+
+
+class ComparisonDraft(Draft):
+    """One arm against another on one outcome."""
+
+    arm: ShortName
+    versus: ShortName
+    quote: Annotated[str, UpTo(MAX_PASSAGE)]
     outcome: Annotated[str, UpTo(200)]
+    endpoint: OutcomeClass
+    primary: Told
+    condition: Annotated[str, UpTo(100)]
+    subgroup: Annotated[str, UpTo(100)]
+    favours: Literal["arm", "versus", "neither", "untold"]
+    significant: Told
+    equivalence: Literal["shown", "claimed", "not_shown", "none"]
+    basis: ResultBasis
+    hedged: bool
+    estimate: Annotated[str, UpTo(200)]
+
+
+class HarmDraft(Draft):
+    """An adverse effect in an arm."""
+
+    arm: ShortName
+    what: Annotated[str, UpTo(100, least=1)]
+    value: Annotated[str, UpTo(100, least=1)]
     quote: Annotated[str, UpTo(MAX_PASSAGE)]
 
 
-class ReadingDraft(Draft):
-    """A model's reading of one record on one drug; its direction follows by rule, its prompt explains the fields."""
+class StatementDraft(Draft):
+    """What the authors say of a drug beside their comparisons."""
 
-    evidence_key: Annotated[str, UpTo(300)]
     drug: ShortName
     quote: Annotated[str, UpTo(MAX_PASSAGE)]
-    role: Role
+    says: Stated
+    basis: ResultBasis
+    condition: Annotated[str, UpTo(100)]
+    reason: Annotated[str, UpTo(200)]
+
+
+class StudyDraft(Draft):
+    """A model's reading of one record; what it says of each drug follows by rule."""
+
+    evidence_key: Annotated[str, UpTo(300)]
+    aim: Aim
+    condition: Annotated[str, UpTo(200)]
     match: Match
-    kind: OutcomeKind
-    comparator: Comparator
-    against: Annotated[str, UpTo(100)]
-    effect: Effect
-    primary: Primary
-    indication: IndicationKind
-    alone: bool
-    hedged: bool
-    non_inferior: bool
-    values: Annotated[list[ValueDraft], UpTo(MAX_VALUES)] = []
+    people: Annotated[str, UpTo(200)]
+    randomised: Count
+    background: Annotated[list[ShortName], UpTo(MAX_DRUGS)]
+    arms: Annotated[list[ArmDraft], UpTo(MAX_ARMS)]
+    comparisons: Annotated[list[ComparisonDraft], UpTo(MAX_COMPARISONS)]
+    harms: Annotated[list[HarmDraft], UpTo(MAX_HARMS)]
+    statements: Annotated[list[StatementDraft], UpTo(MAX_STATEMENTS)]
 
 
-class ReadingsDraft(Draft):
-    """A model's readings of a batch of records."""
+class StudiesDraft(Draft):
+    """A model's readings of a batch of records, a study each."""
 
-    readings: Annotated[list[ReadingDraft], UpTo(MAX_READINGS)]
+    studies: Annotated[list[StudyDraft], UpTo(MAX_STUDIES)]
 
 
 class ClaimDraft(Draft):

@@ -1,14 +1,12 @@
 """Has a model read records in small concurrent batches, each once, and checks each quote in its record.
 
-A model gives each drug's role and result with quoted sentences; the direction follows from the table that all readers
-share. What does not stand is returned once with the reason; then the learned reader's reading counts. Of a comparison
-it also gives values in the record's own words, which code finds in the sentence quoted for them.
+A model gives the record's study: arms, comparisons with quoted sentences, harms and the authors' statements; what it
+says of each drug follows by rule. What does not stand is returned once with the reason; then it is left out, and where
+a whole study does not stand, the learned reader's readings count.
 """
 
 import asyncio
 import hashlib
-import re
-from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
@@ -19,37 +17,33 @@ from typing import Any
 from pydantic import BaseModel
 
 from willowbark.agents.autogen import CancellationToken, ChatCompletionClient, RequestUsage
-from willowbark.tools.appraisal import Direction
 from willowbark.tools.appraisal.appraised import condition_of
 from willowbark.tools.appraisal.candidates import has_background, wanted_drugs
-from willowbark.tools.lexicon import canonical_drug, find_conditions, find_drugs
+from willowbark.tools.appraisal.views import MatchedStudy, views_of
+from willowbark.tools.lexicon import find_conditions
 from willowbark.tools.questions import Question
 from willowbark.tools.reading.document import Document
-from willowbark.tools.reading.numbers import drugs_dosed, is_bare, is_of_other_arm, is_of_other_kind, spelled_number
-from willowbark.tools.reading.reading import Reading, Value
-from willowbark.tools.reading.screening import addressed_to_machines, readable, tells_what_to_do
-from willowbark.tools.reading.sections import WHOLE_SHOWN, excerpted, places, section_of, why_whole
-from willowbark.tools.records.enclosure import enclose_lines, visible
+from willowbark.tools.reading.reading import Reading
+from willowbark.tools.reading.screening import readable
+from willowbark.tools.reading.sections import WHOLE_SHOWN, excerpted, places, why_whole
+from willowbark.tools.records.enclosure import enclose_lines
 from willowbark.tools.records.evidence import Evidence
 from willowbark.tools.records.registry import kind_of
 from willowbark.tools.wording import counted, listed
 
 from .answers import PROMPTS_VERSION, ModelAnswer, add_usage, analyst_name, ask, ask_to_mend, prompt, to_ask
 from .batches import AT_ONCE, Gathered
-from .claims import Claim, Stance, drugs_named, locate, passage_of, plain
-from .drafts import ReadingDraft, ReadingsDraft, ValueDraft
+from .claims import plain
+from .drafts import StudiesDraft, StudyDraft
+from .studies import CheckedStudy, Refused, checked_study, joined
 
-BATCH = 15  # most records of a prompt, whose answer then is within 8,192 tokens; the instructions are sent once for all
+BATCH = 20  # most records of a prompt, whose answer then is within 8,192 tokens; the instructions are sent once for all
 BATCH_CHARACTERS = 40_000  # of the records of one prompt on average
 WHOLE_CHARACTERS = 60_000  # of the records of one prompt on average, where their full texts are shown whole
 MAX_DRUGS = 10  # of one record asked about by name; a model may add others
-AS_GIVEN = {"role", "match", "kind", "comparator", "effect", "primary", "indication", "hedged", "non_inferior"}
 TABLE_CHARACTERS = 2_000  # of the rows of a full text's tables in a prompt
-REPLACED, LEFT_OUT = "readings {} were rejected and replaced by the trained reader's", "values {} were left out"
-_UNCUT = r"(?<!\w)(?<!\d[.,])(?<![<>≤≥±])(?<![<>≤≥±] )(?<![\s(\[=:/]-)"
-"""Before a value: no part of a number, and no sign or bound that belongs to it."""
-_GAP = re.compile(r"\s*(?:\[…\]|…)\s*")
-"""Mark of sentences that were not shown; a quote may go on behind it."""
+REPLACED = "studies {} were rejected and replaced by the trained reader's readings"
+LEFT_OUT = "studies {} lost a part"
 
 
 @dataclass(frozen=True)
@@ -128,11 +122,10 @@ class WholeTexts(BaseModel, frozen=True, extra="forbid"):
 class ReadingResults:
     """Results of reading records."""
 
-    readings: list[Reading] = field(default_factory=list)
     done: set[str] = field(default_factory=set)
     """Fingerprints of the records that were read."""
     refused: dict[tuple[str, str], list[str]] = field(default_factory=dict)
-    """What was rejected as `key (drug)`, by what became of it and the reason."""
+    """Keys of what was rejected, by what became of it and the reason."""
     failures: Counter[str] = field(default_factory=Counter)
     """Number of records a model did not read, by reason."""
     usage: RequestUsage = field(default_factory=lambda: RequestUsage(prompt_tokens=0, completion_tokens=0))
@@ -143,40 +136,68 @@ class ReadingResults:
     """Part of `usage` for full texts that were shown whole."""
     shortened: Counter[str] = field(default_factory=Counter)
     """Number of full texts of which excerpts were shown in the end, by why the whole failed."""
+    _checked: dict[str, CheckedStudy] = field(default_factory=dict)
+    _studies: dict[str, MatchedStudy] = field(default_factory=dict)
+    _views: dict[str, list[Reading]] = field(default_factory=dict)
 
     def take(
-        self, drafts: Sequence[ReadingDraft], batch: Sequence[ToRead], version: str, *, is_mended: bool = False
-    ) -> list[tuple[ReadingDraft, str]]:
-        """Add the valid readings of an answer; return those refused, in whole or in their values, with reasons.
+        self, drafts: Sequence[StudyDraft], batch: Sequence[ToRead], version: str, *, is_mended: bool = False
+    ) -> list[tuple[StudyDraft, str]]:
+        """Add the studies of an answer that stand; return those refused, in whole or in part, with reasons.
 
-        With `is_mended` it answers a refusal: values of readings held already are added to these.
+        With `is_mended` it answers a refusal: what it mends joins the study of its record.
         """
-        by_key = {each.record.key: each for each in batch}
-        refused = list[tuple[ReadingDraft, str]]()
+        by_key = {given.record.key: given for given in batch}
+        refused: list[tuple[StudyDraft, str]] = []
         for draft in drafts:
-            given, held = by_key.get(draft.evidence_key), self.held(draft)
-            reading = "names a record that was not shown" if given is None else checked(draft, given, version)
-            if given is None or isinstance(reading, str):
-                refused.append((draft, str(reading)))
-            elif held is not None and not is_mended:
-                self.note(REPLACED, "a record is read twice for one drug", draft)
-            else:
-                values, unfounded = values_of(draft, given)
-                both = dict.fromkeys((*(held.values if held else ()), *values))
-                reading = (held or reading).model_copy(update={"values": tuple(both)})
-                self.readings = [*(each for each in self.readings if each is not held), reading]
-                refused += [(draft, "; ".join(unfounded))] if unfounded else []
-        self.done |= {each.fingerprint for each in batch}
+            given = by_key.get(draft.evidence_key)
+            if given is None:
+                refused.append((draft, "names a record that was not shown"))
+                continue
+            former = self._checked.get(given.record.key)
+            if former is not None and not is_mended:
+                self.note(REPLACED, "a record is read twice", draft)
+                continue
+            try:
+                checked = checked_study(draft, given, version)
+            except Refused as problem:
+                refused.append((draft, str(problem)))
+                continue
+            checked = checked if former is None else joined(former, checked)
+            if checked is not former:
+                self._checked[given.record.key] = checked
+                read = MatchedStudy(study=checked.study, condition=given.condition, match=draft.match)
+                self._studies[given.record.key] = read
+                self._views[given.record.key] = views_of(read, given.page.whole)
+            if checked.problems:
+                refused.append((draft, "; ".join(checked.problems)))
+        self.done |= {given.fingerprint for given in batch}
         return refused
 
-    def held(self, draft: ReadingDraft) -> Reading | None:
-        """Return the reading of a draft's record for its drug; None if there is none."""
-        named = draft.evidence_key, _drug_of(draft)
-        return next((each for each in self.readings if (each.key, each.drug) == named), None)
+    @property
+    def studies(self) -> list[MatchedStudy]:
+        """The studies that stand, in the order in which they were read."""
+        return list(self._studies.values())
 
-    def note(self, what: str, reason: str, draft: ReadingDraft) -> None:
-        """Note that a draft was rejected, in whole or in its values."""
-        self.refused.setdefault((what, reason), []).append(f"{draft.evidence_key[:60]} ({draft.drug})")
+    @property
+    def readings(self) -> list[Reading]:
+        """What the studies say of each drug, for the condition that they were read for."""
+        return [view for views in self._views.values() for view in views]
+
+    def has(self, draft: StudyDraft) -> bool:
+        """Whether a draft's record has a study that stands."""
+        return draft.evidence_key in self._checked
+
+    def note_left_out(self, drafts: Iterable[StudyDraft]) -> None:
+        """Note of each draft's record what does not stand: the whole study, or parts of it."""
+        for draft in drafts:
+            checked = self._checked.get(draft.evidence_key)
+            for problem in checked.problems if checked else []:
+                self.note(LEFT_OUT, problem, draft)
+
+    def note(self, what: str, reason: str, draft: StudyDraft) -> None:
+        """Note that a draft was rejected, in whole or in parts."""
+        self.refused.setdefault((what, reason), []).append(draft.evidence_key[:60])
 
     def add_whole(
         self, *, prompts: int = 0, usage: RequestUsage | None = None, batch_usage: RequestUsage | None = None
@@ -269,26 +290,25 @@ class _Stage:
             await self.read([replace(record, is_whole=False) for record in batch], is_first=False)
         elif answer.given is None:
             found.failures[answer.failures[-1]] += len(batch)
-        elif refused := found.take(answer.given.readings, batch, version):
+        elif refused := found.take(answer.given.studies, batch, version):
             named = {draft.evidence_key for draft, _ in refused}
             shown = [each for each in batch if each.record.key in named]
             if len(shown) < len(named):  # a key that no record has may stand for any of them
                 shown = list(batch)
             async with self.free:
-                answer = await self._ask(shown, ask_to_mend("readings or values", refused))
+                answer = await self._ask(shown, ask_to_mend("studies or parts of them", refused))
             if answer.given is not None:
-                found.take(answer.given.readings[: len(refused)], batch, version, is_mended=True)
+                found.take(answer.given.studies[: len(refused)], batch, version, is_mended=True)
             for draft, reason in refused:
-                if (held := found.held(draft)) is None:
+                if not found.has(draft):
                     found.note(REPLACED, reason, draft)
-                elif not {each.what for each in draft.values} <= {each.what for each in held.values}:
-                    found.note(LEFT_OUT, reason, draft)
+            found.note_left_out(draft for draft, _ in refused)
 
-    async def _ask(self, batch: Sequence[ToRead], further: str = "") -> ModelAnswer[ReadingsDraft]:
+    async def _ask(self, batch: Sequence[ToRead], further: str = "") -> ModelAnswer[StudiesDraft]:
         head = f"Question: {' '.join(self.question.split())}\nCondition: {batch[0].condition}\n"
         shown = enclose_lines([each.line for each in batch], self.marker)
         messages = to_ask(prompt("reader.md"), "\n".join(filter(None, [head + shown, further])), source="reader")
-        answer = await ask([self.client], messages, ReadingsDraft, self.token)
+        answer = await ask([self.client], messages, StudiesDraft, self.token)
         add_usage(self.found.usage, answer.usage)
         if batch[0].is_whole:
             self.found.add_whole(prompts=1, usage=answer.usage)
@@ -348,114 +368,3 @@ def _cut_evenly(records: Sequence[ToRead], most: int) -> list[Sequence[ToRead]]:
     size = sum(record.characters if record.is_whole else len(record.page.whole) for record in records)
     number = max(-(-len(records) // BATCH), min(len(records), -(-size // most)))
     return [records[at::number] for at in range(number)]
-
-
-def checked(draft: ReadingDraft, given: ToRead, version: str) -> Reading | str:
-    """Check a model's reading and locate its quote; return the reading or why it is rejected.
-
-    A verdict or a harm needs whole sentences of the record, or rows of its full text's tables, as its quote, which may
-    leave out what was not shown between them; an inconclusive reading may lack one. A comparator that the record does
-    not name is left out.
-    """
-    drug = _drug_of(draft)
-    whole = given.page.whole
-    against = draft.against.strip()
-    is_named = plain(against) in plain(whole) or canonical_drug(against) in {name for name, _, _ in given.page.drugs}
-    if drug not in given.drugs and drug not in plain(whole) and all(drug != name for name, _, _ in given.page.drugs):
-        return "names a drug that its record does not name"
-    reading = Reading(
-        key=given.record.key,
-        drug=drug,
-        condition=given.condition,
-        against=(against if is_named else "") or None,
-        alone=draft.alone and draft.role != "combined",
-        reader="model",
-        version=version,
-        **draft.model_dump(include=AS_GIVEN),
-    )
-    verdict = reading.verdict
-    tells_harm = reading.does_harm and reading.match != "other" and bool(draft.quote.strip())
-    if verdict == "none" and not tells_harm:
-        return reading
-    stance: Stance = "contradicts" if verdict == "none" else verdict
-    passages = []
-    for part in _parts(draft.quote, given):
-        claim = Claim(evidence_key=reading.key, quote=part, drug=drug, stance=stance)
-        found = passage_of(claim, given.record, Direction.inconclusive, reading.against)
-        if not isinstance(found, str):
-            passages.append(found)
-        elif verdict != "neutral":
-            return found
-    return reading.model_copy(update={"passages": tuple(passages)})
-
-
-def values_of(draft: ReadingDraft, given: ToRead) -> tuple[tuple[Value, ...], list[str]]:
-    """Check the values of a model's reading; return those that stand, and why the others do not, a line each."""
-    found = [(each.what, _value(each, draft, given)) for each in draft.values]
-    kept = dict.fromkeys(each for _, each in found if isinstance(each, Value))
-    return tuple(kept), [f"{what} {each}" for what, each in found if isinstance(each, str)]
-
-
-def _value(draft: ValueDraft, reading: ReadingDraft, given: ToRead) -> Value | str:
-    """Find a value in the sentences quoted for it; return it, or why it does not stand."""
-    parts = _parts(draft.quote.strip() or reading.quote, given)
-    passages = [found.passage for part in parts if (found := locate(part, given.record, is_whole=False))]
-    written, drug, what = plain(draft.value), _drug_of(reading), draft.what
-    cut = re.compile(rf"{_UNCUT}{re.escape(written)}(?!\w|[.,]\d)")
-    hits = ((each, [hit.span() for hit in cut.finditer(plain(each.text))]) for each in passages)
-    passage, places_of = next(((each, found) for each, found in hits if found), (None, []))
-    if passage is None:
-        return "does not stand so in the sentence or row quoted for it" if passages else "quotes what no record says"
-    if what == "comparator":
-        if canonical_drug(draft.value) == drug or not re.search(r"[^\W\d_]{2}", draft.value):
-            return "names the drug itself or nothing"
-    elif not any(map(str.isdigit, draft.value)) and not any(map(spelled_number, written.split())):
-        return "has no figure"
-    if is_of_other_kind(what, written):
-        return "is a figure of something else"
-    if addressed_to_machines(passage.text) or tells_what_to_do(passage.text):
-        return "quotes an order"
-    named = drugs_named(passage.text, reading.drug, given.record)
-    if what not in ("comparator", "participants") and named and drug not in named:
-        return "is another drug's"
-    text = plain(passage.text)
-    mentions = find_drugs(text)
-    if what == "dose" and mentions:
-        if drug not in set[str]().union(*(drugs_dosed(text, start, end, mentions) for start, end in places_of)):
-            return "is another drug's"
-    elif is_bare(written):
-        others = [each for each in mentions if each.name != drug]
-        if all(is_of_other_arm(text, start, end, others) for start, end in places_of):
-            return "is of another group"
-    around = next((each.text for each in places(given.record) if each.title == passage.section), passage.text)
-    at = plain(around).find(outcome := plain(draft.outcome))
-    if at < 0:
-        return "has an outcome that its quote does not name"
-    return Value(
-        what=what,
-        written=_as_written(passage.text, *places_of[0]),
-        outcome=_as_written(around, at, at + len(outcome)),
-        quote=passage.text,
-        section=passage.section,
-    )
-
-
-def _as_written(text: str, start: int, end: int) -> str:
-    """Return the words of a text that stand at these places of it when normalised by `plain`."""
-    if start == end:
-        return ""
-    first, last = (
-        bisect_left(range(len(text)), at, key=lambda to: len(plain(text[: to + 1]))) for at in (start + 1, end)
-    )
-    return " ".join(visible(text[first : last + 1]).split())
-
-
-def _drug_of(draft: ReadingDraft) -> str:
-    return canonical_drug(draft.drug) or draft.drug.strip().casefold()
-
-
-def _parts(quote: str, given: ToRead) -> list[str]:
-    """Cut a quote where it leaves out what the prompt marked as not shown."""
-    if section_of(given.record, quote, plain):
-        return [quote]
-    return [part for part in _GAP.split(quote) if part] or [quote]

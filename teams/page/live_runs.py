@@ -147,7 +147,7 @@ class LiveRun:
             self.agents[agent] = "asking you" if event.data is None else said
             if hasattr(event.data, "digest"):
                 findings: Any = event.data  # whose module is loaded with the run
-                self.found.append(findings.model_copy(update={"replies": [], "readings": []}))
+                self.found.append(findings.model_copy(update={"replies": [], "readings": [], "studies": []}))
         if event.type != "streaming":
             self.events.append(event if event.type == "searching" else event.model_copy(update={"data": None}))
         self._notify()

@@ -148,13 +148,14 @@ async def ask_within(
     # Default to the run's condition; a model's readings were made for that one.
     meant = parse_question(stand_alone(asked, run.question))
     is_own = meant.conditions == parse_question(run.question).conditions
-    own = None if ledger.path is None else ledger.path.parent / STORE_FILE
+    path = None if ledger.path is None else ledger.path.parent / STORE_FILE
     given = (reading for one in found for reading in one.readings if is_own)
+    studies = (read for one in found for read in one.studies if is_own)
     library = Settings.restored(run.settings).library.path
     beside = [] if library in (None, "bundled") else [Path(library) / STORE_FILE]
-    with StudyShelf(own, beside, tell) as shelf:
+    with StudyShelf(path, beside, tell) as shelf:
         reader = StoredReader(shelf, recall=partial(taken_reading, ledger, run_id))
-        told = _answer(meant, pool, Readings(reader, given))
+        told = _answer(meant, pool, Readings(reader, given, studies))
     return AnswerWithin(
         question=" ".join(asked.split()),
         run_id=run_id,

@@ -170,8 +170,10 @@ def screen(
         done.by_model = _read(due, model, read_here if model.in_batch else engine, TableFolder(out / "model"), tell)
 
     def readings_of(name: str, pool: Sequence[Evidence]) -> Readings:
-        given = model.readings(pool, of_any_drug[name], done.by_model.kept) if model else ()
-        return Readings(KeptReader(done.read.kept, shelf), given)
+        reader = KeptReader(done.read.kept, shelf)
+        if model is None:
+            return Readings(reader)
+        return model.readings(pool, of_any_drug[name], done.by_model.kept, reader)
 
     found = asyncio.run(_conclude(asked, searches, origin, readings_of, tell))
     done.cells = sum(each.has_verdict for candidates, _ in found.values() for each in candidates)

@@ -8,17 +8,18 @@ import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from hashlib import sha256
-from typing import Any
 
 from willowbark.agents.asking import PROMPTS_VERSION
 from willowbark.agents.asking.batches import AT_ONCE
 from willowbark.agents.asking.reader import BATCH, ToRead, read, to_read
 from willowbark.agents.autogen import CancellationToken
+from willowbark.tools.appraisal.appraised import DocumentReader, Readings
+from willowbark.tools.appraisal.views import MatchedStudy, views_of
 from willowbark.tools.errors import UsageError
 from willowbark.tools.questions import Question
-from willowbark.tools.reading.reading import Reading
 from willowbark.tools.records.enclosure import new_marker
 from willowbark.tools.records.evidence import Evidence
+from willowbark.tools.records.study import Study
 
 from ..budget import BATCH_SHARE, Budget, Prices, price_of
 from ..config import Settings
@@ -74,7 +75,7 @@ class ModelReader(TrainedReader):
             yield {"hash": self._hash(each), "record": each, "question": question.text}
 
     async def read(self, rows: Sequence[ReaderRow]) -> Results:
-        """Return rows of `hash` and `reading`, the latter the JSON list of a record's readings, with what they cost."""
+        """Return rows of `hash` and `reading`, the latter the JSON of a record's study or null, with what they cost."""
         client, llm, stop = model_client(self.name, self.settings), self.settings.llm, CancellationToken()
         context, records, question = context_of(self.name, llm), [row["record"] for row in rows], rows[0]["question"]
         asked = JournaledClient(client, self.budget, None, self.name, context_tokens=context, batches=self)
@@ -82,9 +83,7 @@ class ModelReader(TrainedReader):
             found = await read(asked, question, records, new_marker(), stop, in_batch=self.in_batch)
         finally:
             await close(client)
-        by_key: dict[str, list[Any]] = {each.record.key: [] for each in records}
-        for reading in found.readings:
-            by_key[reading.key].append(reading.model_dump(mode="json"))
+        by_key = {read.study.key: read.model_dump_json() for read in found.studies}
         done = [row for row in rows if row["record"].fingerprint in found.done]
         prices, number = Prices(price_of(self.name, llm.prices)), max(1, len(done))
         tokens = found.usage.prompt_tokens + found.usage.completion_tokens
@@ -92,7 +91,7 @@ class ModelReader(TrainedReader):
         cost = prices.cost_usd(found.usage)
         share: ReaderRow = {"tokens": tokens / number, "model": self.name}
         share["cost_usd"] = None if cost is None else (cost - saved) / number
-        told = [{"hash": row["hash"], "reading": json.dumps(by_key[row["record"].record.key]), **share} for row in done]
+        told = [{"hash": row["hash"], "reading": by_key.get(row["record"].record.key, "null"), **share} for row in done]
         return told, found.notes
 
     def note(self, rows: Sequence[ReaderRow], unread: Sequence[str] = ()) -> None:
@@ -131,11 +130,17 @@ class ModelReader(TrainedReader):
         money = "at a price that is not known" if self.cost_usd is None else f"${self.cost_usd:.2f}"
         return f"{self.name}, {self.tokens:,.0f} tokens, {money}"
 
-    def readings(self, records: Sequence[Evidence], question: Question, kept: Mapping[str, str]) -> Iterator[Reading]:
-        """Yield the model's readings of a condition's records."""
-        for each in to_read(records, question, in_short=self.settings.llm.economy):
-            for said in json.loads(kept.get(self._hash(each), "[]")):
-                yield Reading.model_validate({**said, "key": each.record.key})
+    def readings(
+        self, records: Sequence[Evidence], question: Question, kept: Mapping[str, str], reader: DocumentReader
+    ) -> Readings:
+        """Return the model's readings of a condition's records before those of a reader."""
+        found = Readings(reader)
+        for given in to_read(records, question, in_short=self.settings.llm.economy):
+            row = json.loads(kept.get(self._hash(given), "null"))
+            if row is not None:
+                read = MatchedStudy.model_validate(row)
+                found.take(views_of(read, given.page.whole), [read])
+        return found
 
     def find_batch(self, request: str) -> str | None:
         """Return the batch in which a prompt was sent; None if there was none."""
@@ -148,5 +153,5 @@ class ModelReader(TrainedReader):
         self._sent.write(batch, rows)
 
     def _hash(self, given: ToRead) -> str:
-        about = given.fingerprint, self.name, PROMPTS_VERSION, given.in_short, *Reading.model_fields
+        about = given.fingerprint, self.name, PROMPTS_VERSION, given.in_short, *Study.model_fields
         return sha256(" ".join(map(str, about)).encode()).hexdigest()[:32]

@@ -33,6 +33,7 @@ from .fit import COUNTED, FITS, Fit, Topic, fit_of, topic_of, topic_of_title
 from .posted import PostedFinding, posted_stance, registered_reading
 from .stance import DrugStance, Says, stance_of
 from .told import ToldResult, tell_result
+from .views import GAP, MatchedStudy
 
 if TYPE_CHECKING:  # keeps numpy out of start-up: a run starts before it reads
     from ..reading.learned import LearnedReader
@@ -40,6 +41,8 @@ if TYPE_CHECKING:  # keeps numpy out of start-up: a run starts before it reads
 _FOR_CAUSE = frozenset({"safety", "futility"})
 _WITH_ARMS = frozenset({"placebo", "none", "active"})
 _NOT_TESTED = frozenset({"comparator", "mentioned", "background"})
+FitPart = Callable[[Comparison | StatedView | None], Fit]
+"""Returns how a part of a study, or for None the whole, fits a question."""
 
 
 class DocumentReader(Protocol):
@@ -63,22 +66,26 @@ class Readings:
     Args:
         reader: reads what no model has read; None uses the bundled one, loaded when first needed.
         given: readings of a model, which take precedence.
+        studies: the studies that these are views of; readings made before there were studies have none.
 
     Attributes:
         found: number of publications and trials to read, as far as known.
         done: number of those already read.
     """
 
-    def __init__(self, reader: DocumentReader | None = None, given: Iterable[Reading] = ()) -> None:
+    def __init__(
+        self, reader: DocumentReader | None = None, given: Iterable[Reading] = (), studies: Iterable[MatchedStudy] = ()
+    ) -> None:
         self._reader = reader
         self._given: dict[str, dict[str, Reading]] = {}
+        self._studies: dict[str, MatchedStudy] = {}
         self._read: dict[tuple[str, ...], Reading] = {}
         self._appraised: dict[str, tuple[Evidence, Question, Mapping[str, AppraisedRecord]]] = {}
         self._ahead: set[str] = set()
         self._done: set[str] = set()
         self._one_reads, self._stopped = threading.RLock(), threading.Event()
         self.found = self.done = 0
-        self.take(given)
+        self.take(given, studies)
 
     def stop(self) -> None:
         """Stop reading; from now on, requests for unread records raise `ReadingStopped`."""
@@ -119,8 +126,12 @@ class Readings:
             self._appraised[record.key] = record, asked, said
         return said
 
-    def take(self, given: Iterable[Reading]) -> None:
-        """Add a model's readings by record and drug; the latest one counts."""
+    def take(self, given: Iterable[Reading], studies: Iterable[MatchedStudy] = ()) -> None:
+        """Add a model's readings by record and drug, and its studies by record; the latest one counts."""
+        for read in studies:
+            if self._studies.get(read.study.key) != read:
+                self._studies[read.study.key] = read
+                self._appraised.clear()
         for reading in given:
             known = self._given.setdefault(reading.key, {})
             if known.get(reading.drug) != reading:
@@ -131,6 +142,21 @@ class Readings:
         """Return a model's readings of a record by drug; empty if there are none."""
         return {drug: said for name in names_of(record) for drug, said in self._given.get(name, {}).items()}
 
+    def study_of(self, record: Evidence, text: Document) -> MatchedStudy | None:
+        """Return a model's study of a record; None if there is none, or if the record lacks a sentence of it."""
+        read = next((self._studies[name] for name in names_of(record) if name in self._studies), None)
+        if read is None:
+            return None
+        passages = [row.passage for row in read.study.comparisons if row.passage is not None]
+        passages += [view.passage for view in read.study.statements]
+        whole = f"{text.title}\n{text.text}"
+        for passage in passages:
+            for quote in passage.text.split(GAP):
+                is_in_full_text = is_full_text(passage.section) and section_of(record, quote) is not None
+                if quote not in whole and not is_in_full_text:
+                    return None
+        return read.model_copy(update={"study": read.study.model_copy(update={"key": record.key})})
+
     def of(self, record: Evidence, drug: str, condition: str, document: Document | None = None) -> tuple[Reading, ...]:
         """Return all readings of a record, or of a document in its place, for a drug, the one that counts first."""
         own = self.read(record, drug, condition, document)
@@ -139,7 +165,8 @@ class Readings:
     def beside(self, own: Reading, record: Evidence, text: Document) -> tuple[Reading, ...]:
         """Return the model's reading before another reader's own, if its quotes are in the text, else that alone.
 
-        Quotes of a full text must be in the record's, which may come without it later.
+        A drug that its study of the record leaves out is mentioned there, whatever another reader says. Quotes of a
+        full text must be in the record's, which may come without it later.
         """
         whole = f"{text.title}\n{text.text}"
 
@@ -148,9 +175,13 @@ class Readings:
 
         found = (self._given.get(name, {}).get(own.drug) for name in names_of(record))
         given = next((each for each in found if each and all(holds(p.text, p.section) for p in each.passages)), None)
+        read = self.study_of(record, text)
+        if read is not None and (given is None or own.drug not in read.study.drugs()):
+            given = read.leave_out(own.drug)  # a reading that an earlier study gave does not outlive it
         if given is None:
             return (own,)
-        told: dict[str, object] = {"key": record.key, "design": own.design, "participants": own.participants}
+        people = own.participants if given.participants is None else given.participants
+        told: dict[str, object] = {"key": record.key, "design": own.design, "participants": people}
         told["values"] = tuple(each for each in given.values if holds(each.quote, each.section))
         if own.verdict == given.verdict and not any(figures(passage.text) for passage in given.passages):
             told["in_figures"] = own.in_figures
@@ -284,15 +315,23 @@ def appraise_record(
             text = Document.cut(document.title, results, document.types)
             again = readings.of(record, drug, condition, text) if results else found
             found = again if again[0].verdict in ("supports", "contradicts") else found
-    others = _read_beside(record, [name for name in beside if name != drug], condition, asked, readings)
-    study = assemble_study([found[0], *(other for other in others if other.reader == found[0].reader)], document)
+    given = readings.study_of(record, document) if found[0].reader == "model" else None
+    if given is not None:
+        study = given.study
+    else:
+        others = _read_beside(record, [name for name in beside if name != drug], condition, asked, readings)
+        study = assemble_study([found[0], *(other for other in others if other.reader == found[0].reader)], document)
+    fit_part = partial(_fit_part, study, given, asked)
     is_titled = _is_titled(record, asked)
-    stance = stance_of(study, drug, partial(_is_as_asked, study, asked, is_titled))
+    stance = stance_of(study, drug, partial(_is_as_asked, fit_part, is_titled and study.reader == "small_reader"))
     if found[0].reader == "posted" and found[0].kind == "efficacy":
         study, stance = posted_stance(record, drug, condition_names(asked)) or (study, stance)
+        fit_part = partial(_fit_part, study, None, asked)
     told = tell_result(study, stance, document)
     item = _item(record, found, stance, told, posted, is_titled)
-    item = item.model_copy(update={"fit": _find_fit(study, drug, stance, asked)})
+    item = item.model_copy(update={"fit": _find_fit(study, drug, stance, fit_part)})
+    if given is not None:
+        study = study.model_copy(update={"design": item.design.value})
     for who in reversed(asked.people):
         item = item if speaks_of(document.whole, who) else item.model_copy(update={"unnamed": who})
     is_other_use = asked.is_acute or asked.is_preventive
@@ -326,27 +365,34 @@ def _read_beside(
     return found
 
 
-def _is_as_asked(study: Study, asked: Question, is_titled: bool, part: Comparison | StatedView) -> bool:
+def _fit_part(
+    study: Study, given: MatchedStudy | None, asked: Question, part: Comparison | StatedView | None = None
+) -> Fit:
+    """Return how a study, or a part of it, fits a question: by its words, or as the model that gave it has it."""
+    return fit_of(topic_of(study, part), asked) if given is None else given.fit_to(asked, part)
+
+
+def _is_as_asked(fit_part: FitPart, may_be_on_complication: bool, part: Comparison | StatedView) -> bool:
     """Whether a comparison or statement is on the condition asked about or a form of it, with the asked aim.
 
     A title on the condition outweighs the small reader's word that the study is on a complication: of such titles, 1 in
     20 is.
     """
-    fit = fit_of(topic_of(study, part), asked)
-    return fit in COUNTED or (fit == "complication" and is_titled and study.reader == "small_reader")
+    fit = fit_part(part)
+    return fit in COUNTED or (fit == "complication" and may_be_on_complication)
 
 
-def _find_fit(study: Study, drug: str, stance: DrugStance, asked: Question) -> Fit:
+def _find_fit(study: Study, drug: str, stance: DrugStance, fit_part: FitPart) -> Fit:
     """Return how what a study says of a drug fits the question: the part that decides, else the best on the drug."""
     if stance.comparison is not None:
-        return fit_of(topic_of(study, stance.comparison), asked)
+        return fit_part(stance.comparison)
     if stance.view is not None:
-        return fit_of(topic_of(study, stance.view), asked)
+        return fit_part(stance.view)
     rows = [row for row in study.comparisons if drug in study.drugs_of(row.arm) | study.drugs_of(row.versus)]
     views = [view for view in study.statements if view.drug == drug]
     parts: list[Comparison | StatedView] = [*rows, *views]
-    fits = [fit_of(topic_of(study, part), asked) for part in parts]
-    return min(fits or [fit_of(topic_of(study), asked)], key=FITS.index)
+    fits = [fit_part(part) for part in parts]
+    return min(fits or [fit_part(None)], key=FITS.index)
 
 
 def _item(

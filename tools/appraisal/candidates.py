@@ -266,7 +266,9 @@ def _appraise_study(record: Evidence, asked: Question, readings: Readings) -> di
     """
     shown = readable(record)
     given = readings.given_for(shown) if has_background(shown, asked) else {}
-    named = named_drugs(shown) if on_condition(shown, asked) else []
+    read = readings.study_of(shown, Document.of(shown))
+    is_off = read is not None and read.match == "other" and read.fit_to(asked) not in COUNTED
+    named = named_drugs(shown) if on_condition(shown, asked) and not is_off else []
     wanted = [drug for drug in dict.fromkeys((*named, *given)) if not is_left_out(drug, asked)]
     return {
         drug: appraise_record(shown, drug, asked, readings, wanted)

@@ -99,6 +99,8 @@ class ArmHarm(StudyPart, frozen=True):
     affected: int | None = Field(default=None, ge=0)
     at_risk: int | None = Field(default=None, ge=0)
     is_serious: bool | None = None
+    written: str = ""
+    """The figure as the passage writes it."""
     passage: StudyPassage | None = None
 
 
