@@ -180,9 +180,9 @@ def estimate(model: str, max_iterations: int, llm: LLMSettings, most_records: in
     """Estimate in one line the cost of a run on a common disease that uses all its rounds; a rare one needs less.
 
     >>> estimate("openai/gpt-4.1-mini", 2, LLMSettings(), 60)
-    'up to about 154,000 tokens, $0.10'
+    'up to about 152,000 tokens, $0.10'
     >>> estimate("openai/something-new", 2, LLMSettings(), 60)
-    'up to about 154,000 tokens, at a price that is not known'
+    'up to about 152,000 tokens, at a price that is not known'
     """
     publications = min(PUBLICATIONS + NEWS * (max_iterations - 1), most_records)
     tokens = {
