@@ -38,7 +38,9 @@ class WritingBasis:
 
     question: str
     sources: Mapping[str, CitedSource]
-    """By key; the computed table's is `TABLE`."""
+    """By key, without the computed table's."""
+    table: Mapping[str, str] = field(default_factory=dict)
+    """What code computed, a line for each drug by name; by an empty name of the whole run."""
     levels: Mapping[str, Level] = field(default_factory=dict)
     """The highest certainty that may be worded of a drug: the lower of the judge's and the computed one."""
     barred: Mapping[str, str] = field(default_factory=dict)
@@ -50,9 +52,25 @@ class WritingBasis:
     allowed_drugs: frozenset[str] = frozenset()
     """Drugs that the question itself names."""
 
-    def cited(self, keys: Iterable[str]) -> list[CitedSource]:
-        """Return the sources of keys, in order, without those that are not held."""
-        return [self.sources[key] for key in dict.fromkeys(keys) if key in self.sources]
+    def cited(self, keys: Iterable[str], text: str = "") -> list[CitedSource]:
+        """Return the sources of keys, in order, without those that are not held.
+
+        Of the computed table only the lines of the drugs that `text` names, and those of the whole run: with all its
+        lines any small number would stand in it.
+        """
+        sources = []
+        for key in dict.fromkeys(keys):
+            if key == TABLE and self.table:
+                sources.append(self._table_for(text))
+            elif key in self.sources:
+                sources.append(self.sources[key])
+        return sources
+
+    def _table_for(self, text: str) -> CitedSource:
+        names = {mention.name for mention in find_drugs(text)}
+        drugs = [drug for drug in self.table if drug in names or (drug and drug in text.casefold())]
+        lines = [line for drug, line in self.table.items() if drug in drugs or not drug]
+        return CitedSource(TABLE, "Computed from all studies read", tuple(lines), drugs=frozenset(drugs))
 
     def reason_against(self, drug: str) -> str:
         """Return why a drug must not be recommended; empty if nothing speaks against it."""

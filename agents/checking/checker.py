@@ -70,8 +70,9 @@ class SentenceChecker:
 
     async def _ask(self, batch: dict[str, SentenceDraft], basis: WritingBasis, token: CancellationToken) -> None:
         sentences = list(batch.values())
-        cited = dict.fromkeys(key for sentence in sentences for key in sentence.keys)
-        sources = [describe_source(source) for source in basis.cited(cited)]
+        keys = dict.fromkeys(key for sentence in sentences for key in sentence.keys)
+        texts = " ".join(sentence.text for sentence in sentences)
+        sources = [describe_source(source) for source in basis.cited(keys, texts)]
         request = CheckRequest(sentences=sentences, sources=sources, marker=self.marker())
         numbers = set(range(1, len(sentences) + 1))
 
@@ -102,19 +103,19 @@ def _batch(due: dict[str, SentenceDraft], basis: WritingBasis) -> list[dict[str,
     batches, size = list[dict[str, SentenceDraft]](), 0
     shown = set[str]()
     for name, sentence in due.items():
-        new = [source for source in basis.cited(sentence.keys) if source.key not in shown]
+        new = [source for source in basis.cited(sentence.keys, sentence.text) if source.key not in shown]
         more = sum(len(source.text) for source in new)
         if not batches or len(batches[-1]) >= AT_ONCE or size + more > MOST_CHARACTERS:
             batches.append({})
             shown, size = set(), 0
-            more = sum(len(source.text) for source in basis.cited(sentence.keys))
+            more = sum(len(source.text) for source in basis.cited(sentence.keys, sentence.text))
         batches[-1][name] = sentence
-        shown.update(source.key for source in basis.cited(sentence.keys))
+        shown.update(source.key for source in basis.cited(sentence.keys, sentence.text))
         size += more
     return batches
 
 
 def _hash_of(sentence: SentenceDraft, basis: WritingBasis) -> str:
     """Name a sentence with the text of what it cites."""
-    texts = [sentence.text, *(source.text for source in basis.cited(sentence.keys))]
+    texts = [sentence.text, *(source.text for source in basis.cited(sentence.keys, sentence.text))]
     return hashlib.sha256(json.dumps(texts).encode()).hexdigest()

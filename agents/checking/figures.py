@@ -25,7 +25,9 @@ from .basis import CitedSource
 
 _NAME = re.compile(r"(?<![\w.])[^\W\d_][\w/-]*\d[\w/-]*")
 """A name that begins with a letter and has digits: NCT00000001, SF-36, CYP2D6."""
-_NUMBER = re.compile(r"(?<![\w.])(?P<digits>\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?|\.\d+)(?P<rest>[-\s]?[^\W\d_]+|\s?%)?")
+_NUMBER = re.compile(
+    r"(?<![\w.])(?P<digits>\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?|\.\d+)(?P<rest>[-\s]?[^\W\d_]+|\s?%)?"
+)
 _WORDS = re.compile(r"\b[a-z]+(?:-[a-z]+)?\b")
 _OF = re.compile(r"(?<![\d.,])(\d+(?:,\d{3})*)\s*(?:/|of|out of)\s*(?:the )?(\d+(?:,\d{3})*)(?![\d.,]*\d)")
 _SIZE = re.compile(r"^(\d+) (?:participants|randomised|analysed)$")

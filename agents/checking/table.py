@@ -7,7 +7,7 @@
 | it says nothing of a drug that a person set aside | dropped |
 | every figure stands in what it cites (`figures`) | back once, then dropped |
 | every drug that it names is one of what it cites, or of the question | back once, then dropped |
-| excluded drugs stand as comparators or with what speaks against them, never as a recommendation | back once, then dropped |
+| excluded drugs stand as comparators or with what speaks against them, not as options | back once, then dropped |
 | certainty of a drug that has none, or "proven" of one that is not rated high | back once, then dropped |
 | certainty in words is not above the lower of the judge's and the computed one | worded as that (`lower_certainty`) |
 
@@ -40,8 +40,10 @@ _LEVEL_WORD = re.compile(r"very low|low|moderate|high|very uncertain", re.IGNORE
 class SentenceFault(NamedTuple):
     """Why a sentence does not stand as it is."""
 
-    reason: str
-    """For its writer, who may mend it, and for the account."""
+    kind: str
+    """Which check it fails, in words of the table: a report counts it so."""
+    detail: str = ""
+    """What fails it, for its writer alone: it may hold the writer's own words."""
     is_final: bool = False
     """Whether it is dropped at once."""
 
@@ -59,7 +61,7 @@ def find_fault(sentence: SentenceDraft, basis: WritingBasis) -> SentenceFault | 
         sentence: its text cleaned by `clean_text`.
         basis: what the report may rest on.
     """
-    sources = basis.cited(sentence.keys)
+    sources = basis.cited(sentence.keys, sentence.text)
     mentions = find_drugs(sentence.text)
     if not sources:
         return SentenceFault("cites nothing that was read", is_final=True)
@@ -69,22 +71,20 @@ def find_fault(sentence: SentenceDraft, basis: WritingBasis) -> SentenceFault | 
         return SentenceFault("holds a web address", is_final=True)
     aside = [mention.name for mention in mentions if mention.name in basis.set_aside]
     if aside:
-        return SentenceFault(f"is on {aside[0]}, which was set aside", is_final=True)
+        return SentenceFault("is on a drug that was set aside", is_final=True)
     figures = missing_figures(sentence.text, sources, basis.question)
     if figures:
-        return SentenceFault(f"no cited passage has {listed(list(dict.fromkeys(figures)))}")
+        return SentenceFault("a figure stands in nothing cited", listed(list(dict.fromkeys(figures))))
     strangers = _find_strangers(mentions, sources, basis)
     if strangers:
-        return SentenceFault(f"no cited record is on {listed(strangers)}")
+        return SentenceFault("no cited record is on a drug named", listed(strangers))
     recommended = _find_recommended(sentence.text, mentions, basis)
     if recommended:
-        return SentenceFault(f"{recommended}: say so, or leave it out")
+        return SentenceFault("an excluded drug stands as an option", recommended)
     return _find_overstatement(sentence.text, mentions, basis)
 
 
-def _find_strangers(
-    mentions: Sequence[Mention], sources: Sequence[CitedSource], basis: WritingBasis
-) -> list[str]:
+def _find_strangers(mentions: Sequence[Mention], sources: Sequence[CitedSource], basis: WritingBasis) -> list[str]:
     """List drugs that a sentence names and none of its records does."""
     text = plain("\n".join(source.text for source in sources)).casefold()
     known = basis.allowed_drugs.union(*(source.drugs for source in sources))
@@ -104,7 +104,7 @@ def _find_recommended(text: str, mentions: Sequence[Mention], basis: WritingBasi
     for mention in mentions:
         reason = basis.reason_against(mention.name)
         if reason and not _is_comparator(text, mention, mentions, basis):
-            return f"{mention.text} must not stand as an option ({reason})"
+            return f"{mention.text} ({reason}); say so, or leave it out"
     return ""
 
 
@@ -121,13 +121,13 @@ def _find_overstatement(text: str, mentions: Sequence[Mention], basis: WritingBa
         drugs = _drugs_of(start, mentions)
         unrated = [mention.text for mention in drugs if mention.name not in basis.levels]
         if unrated and level in ("moderate", "high"):
-            return SentenceFault(f"the certainty of {unrated[0]} was not rated")
+            return SentenceFault("words a certainty that was not rated", unrated[0])
     is_sure = cue_regex("sure", __package__).search(text)
     if is_sure and not cue_regex("unproven", __package__).search(text):
         weaker = [mention.text for mention in mentions if basis.levels.get(mention.name) != "high"]
         if weaker or not mentions:
-            about = f" of {weaker[0]}" if weaker else ""
-            return SentenceFault(f"“{is_sure.group()}” says more{about} than the certainty allows")
+            about = f", of {weaker[0]}" if weaker else ""
+            return SentenceFault("is surer than the certainty allows", f"“{is_sure.group()}”{about}")
     return None
 
 
