@@ -40,14 +40,11 @@ from .report.material import Material, mechanisms_of
 from .report.model import ReportMessage
 from .report.writing import Writing
 
-ReportWords = Literal["written", "quoted"]
-"""Whose words a language model's part of a report is in: its own, each sentence checked, or the records'."""
-
-
 class ReportAgentConfig(AnalystConfig):
     """Configuration of a report agent."""
 
-    words: ReportWords = "written"
+    words: Literal["written", "quoted"] = "written"
+    """Whose words a language model's part of a report is in: its own, each sentence checked, or the records'."""
     checker: ComponentModel | None = None
 
 
@@ -118,14 +115,14 @@ class ReportAgent(Analyst[ReportMemory], Component[ReportAgentConfig]):
         name: str,
         model_client: ChatCompletionClient,
         *,
-        words: ReportWords = "written",
+        words: Literal["written", "quoted"] = "written",
         checker: ChatCompletionClient | None = None,
         system_message: str | None = None,
         **options: Any,
     ) -> None:
         own = system_message or prompt(self.PROMPT if words == "written" else "claims.md")
         super().__init__(name, model_client, ReportMemory(), system_message=own, **options)
-        self._words: ReportWords = words
+        self._words: Literal["written", "quoted"] = words
         self._checker = checker
 
     async def on_messages_stream(

@@ -43,7 +43,7 @@ _UNITS: dict[str, tuple[str, float]] = {
     "years": ("time", 365), "yr": ("time", 365), "yrs": ("time", 365),
 }  # fmt: skip
 """Units by kind, each in milligrams, days or percent."""
-_SAME = {"mass": 0.001, "time": 0.05, "share": 0.0}
+_SAME = {"mass": 0.001, "time": 0.09, "share": 0.0}
 """Relative difference up to which two amounts are the same: three months are twelve or thirteen weeks."""
 _SHARES = {
     "half": 50.0, "halved": 50.0, "third": 33.3, "thirds": 66.7, "quarter": 25.0, "quarters": 75.0,
