@@ -40,6 +40,7 @@ from .report.material import Material, mechanisms_of
 from .report.model import ReportMessage
 from .report.writing import Writing
 
+
 class ReportAgentConfig(AnalystConfig):
     """Configuration of a report agent."""
 
@@ -209,8 +210,8 @@ class ReportAgent(Analyst[ReportMemory], Component[ReportAgentConfig]):
         outcome, clients = WritingOutcome(), self._clients
         if answering is not None:
             await answering.run(self._model_client, token)
-            outcome = answering_outcome(answering, self.name, iteration)
             clients = self._clients[1:]
+            outcome = answering_outcome(answering, self.name, iteration, clients)
         if answering is not None and not (answering.failure and clients):
             return outcome
         question, pool = material.asked.text, list(material.pool)
@@ -256,12 +257,18 @@ class ReportAgent(Analyst[ReportMemory], Component[ReportAgentConfig]):
         return super()._from_config(given)
 
 
-def answering_outcome(answering: Answering, agent: str, iteration: int) -> WritingOutcome:
-    """Return what came of an answer in a model's words."""
+def answering_outcome(
+    answering: Answering, agent: str, iteration: int, instead: Sequence[ChatCompletionClient]
+) -> WritingOutcome:
+    """Return what came of an answer in a model's words; `instead` answers where it failed."""
+    notes = [*answering.notes]
+    if answering.failure:
+        by_other = f"; {analyst_name(instead[0])} answered instead" if instead else ""
+        notes.append(f"{agent}: {answering.failure}{by_other}")
     turns = turns_of(agent, iteration, answering.usage) + turns_of(CHECKING, iteration, answering.checker.usage)
     return WritingOutcome(
         written=None if answering.failure else answering.written,
-        notes=answering.notes,
+        notes=notes,
         failure=answering.failure,
         turns=turns,
         spent=sum_usage(answering.usage, answering.checker.usage),

@@ -81,7 +81,6 @@ class Answering:
             answer = await self._ask(client, token)
         if answer.given is None:
             self.failure = answer.failures[0]
-            self.notes.append(f"{self.name}: {self.failure}")
             return
         pieces = await self._check(list(self._pieces(answer.given)), token)
         due = [at for at, piece in enumerate(pieces) if piece.reason and not piece.is_dropped]
@@ -93,7 +92,6 @@ class Answering:
         self.written = self._assemble(pieces, client)
         if not any(True for _ in self.written.sentences()):
             self.failure = "none of the model's sentences passed the checks"
-            self.notes.append(f"{self.name}: {self.failure}")
 
     async def _ask(self, client: ChatCompletionClient, token: CancellationToken) -> ModelAnswer[WrittenDraft]:
         messages = to_ask(self.system_message, self.request.text, source=self.name)
