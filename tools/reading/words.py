@@ -4,7 +4,7 @@ They know what the encoder has no room for (exact phrases of the whole record) a
 """
 
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ..lexicon.heads import Floats, softmax
 from .view import View
 
-BUCKETS = 2**18
+BUCKETS = 2**20
 """Features are told apart by a hash below it."""
 _WHO = frozenset({"DRUG", "CLASS", "OTHER", "PLACEBO", "COND", "ELSE", "P<", "P>"})
 _TELLING = "TRC"
@@ -57,19 +57,47 @@ class WordHead:
     """Scores verdicts from the features of a view.
 
     Args:
-        rarity: of each bucket its inverse document frequency; 0 for one that is not used.
-        weights: buckets × verdicts.
+        buckets: the features that are known, sorted.
+        rarity: of each its inverse document frequency.
+        weights: known features × verdicts.
         bias: of each verdict.
     """
 
-    def __init__(self, rarity: Floats, weights: Floats, bias: Floats) -> None:
-        self._rarity, self._weights, self._bias = rarity, weights, bias
+    def __init__(self, buckets: NDArray[np.int64], rarity: Floats, weights: Floats, bias: Floats) -> None:
+        self._buckets, self._rarity, self._weights, self._bias = buckets, rarity, weights, bias
+
+    @classmethod
+    def load(cls, stored: Mapping[str, NDArray[np.generic]]) -> "WordHead":
+        """Load a head from the arrays that `store` returned."""
+        rarity, weights = stored["words.scales"].astype(np.float32)
+        return cls(
+            np.cumsum(stored["words.gaps"].astype(np.int64)),
+            stored["words.rarity"].astype(np.float32) * rarity,
+            stored["words.weights"].astype(np.float32) * weights,
+            stored["words.bias"].astype(np.float32),
+        )
+
+    def store(self) -> dict[str, NDArray[np.generic]]:
+        """Return arrays of bytes with their scales."""
+        rarity = float(self._rarity.max()) / 255
+        weights = float(np.abs(self._weights).max()) / 127
+        return {
+            "words.gaps": np.diff(self._buckets, prepend=0).astype(np.uint16),
+            "words.rarity": np.round(self._rarity / rarity).astype(np.uint8),
+            "words.weights": np.round(self._weights / weights).astype(np.int8),
+            "words.bias": self._bias.astype(np.float32),
+            "words.scales": np.array([rarity, weights], np.float32),
+        }
 
     def tell(self, features: NDArray[np.int64]) -> Floats:
         """Return the probability of each verdict."""
         buckets, counts = np.unique(features, return_counts=True)
-        values = weigh(counts, self._rarity[buckets])
-        return softmax(values @ self._weights[buckets] + self._bias)
+        rows = np.searchsorted(self._buckets, buckets)
+        rows[rows == len(self._buckets)] = 0
+        is_known = self._buckets[rows] == buckets
+        rows = rows[is_known]
+        values = weigh(counts[is_known], self._rarity[rows])
+        return softmax(values @ self._weights[rows] + self._bias)
 
 
 def weigh(counts: NDArray[np.int64], rarity: Floats) -> Floats:
