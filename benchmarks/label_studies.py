@@ -29,7 +29,7 @@ is one line, the number of the record first:
 | `k9` | sentences that conclude |
 | `??` | a colleague could disagree |
 
-A mark `'` behind an arm tells another dose or schedule of the same drugs.
+A mark `'` behind a drug in an arm tells another dose or schedule of the same drugs.
 """
 
 import argparse
@@ -89,8 +89,8 @@ BASES = {"o": "own_data", "p": "pooled", "m": "modelled", "j": "judgement", "c":
 STATED = {"w": "works", "n": "does_not_work", "h": "harms", "g": "give", "v": "avoid", "u": "not_shown"}
 
 _COMPARISON = re.compile(
-    r"(?P<arm>[a-z](?:\+[a-z])*'*|[PNUSQ])(?P<favours>[><=?])(?P<significant>[*~.]?)"
-    r"(?P<versus>[a-z](?:\+[a-z])*'*|[PNUSQBRV]):(?P<endpoint>[eshr])(?P<primary>[!-]?)(?P<equivalence>[qcf]?)"
+    r"(?P<arm>[a-z]'*(?:\+[a-z]'*)*|[PNUSQ])(?P<favours>[><=?])(?P<significant>[*~.]?)"
+    r"(?P<versus>[a-z]'*(?:\+[a-z]'*)*|[PNUSQBRV]):(?P<endpoint>[eshr])(?P<primary>[!-]?)(?P<equivalence>[qcf]?)"
     r"(?P<subgroup>g?)(?:/(?P<basis>[opmjcr]))?:(?P<sentences>\d+(?:,\d+)*)(?:@(?P<condition>\S+))?"
 )
 _STATEMENT = re.compile(
@@ -350,7 +350,7 @@ class Answer:
 
     def _arm(self, written: str) -> str:
         """Return the name of an arm, which is added if it is new."""
-        letters = written.rstrip("'")
+        letters = written.replace("'", "")
         if letters in ARM_ROLES:
             name, row = ARM_ROLES[letters], {"role": ARM_ROLES[letters], "drugs": []}
         else:
