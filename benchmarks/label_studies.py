@@ -19,7 +19,7 @@ is one line, the number of the record first:
 | `60/58` | randomised/analysed; `-` where not reported |
 | `children` | who took part, of `PEOPLE` |
 | `1t`, `h:dry_mouth` | a condition, numbered or by name, and its role: `CONDITION_ROLES`; others are mentions |
-| `aT`, `x=xylitol` `xT` | a drug by its letter or a name for a new letter; its role: `DRUG_ROLES`, else mentioned |
+| `aT`, `x=xylitol` `xT` | a drug by letter, a name for a new one (`~` as written); role: `DRUG_ROLES`, else mentioned |
 | `n:a=30,P=30` | people in arms |
 | `a+b>*P:e!:5,6@2` | comparison, deciding ones first: arm, who is favoured, versus, outcome, sentences, condition |
 | `>` `<` `=` `?` | favours the arm, the other, neither, untold; `*` significant, `~` not; `=` alone: not |
@@ -100,7 +100,7 @@ _STATEMENT = re.compile(
 _CONDITION = re.compile(r"(?P<numbers>\d+(?:,\d+)*)(?P<role>[tvphomx])")
 _NEW_CONDITION = re.compile(r"(?P<role>[tvphom]):(?P<name>[a-z]\S+)")
 _DRUG = re.compile(r"(?P<letters>[a-z](?:,[a-z])*)(?P<role>[TCKBAOMUX])")
-_NEW_DRUG = re.compile(r"(?P<letter>[a-z])=(?P<name>[a-z0-9]\S+)")
+_NEW_DRUG = re.compile(r"(?P<letter>[a-z])=(?P<name>[a-z0-9][^\s:~]+)(?:~(?P<written>[^\s:]+))?")
 _PEOPLE_COUNT = re.compile(r"(?P<randomised>\d+|-)/(?P<analysed>\d+|-)")
 _SIZES = re.compile(r"n:(?P<sizes>\S+)")
 _CONCLUSION = re.compile(r"k(?P<sentences>\d+(?:,\d+)*)")
@@ -271,7 +271,7 @@ class Answer:
 
     def __init__(self, page: Page) -> None:
         self.page = page
-        self.names = dict(page.drugs)
+        self.written: dict[str, str] = {}
         self.drug_roles: dict[str, str] = {}
         self.condition_roles: dict[str, str] = {}
         self.arms: dict[str, Row] = {}
@@ -287,7 +287,9 @@ class Answer:
         for part in parts:
             naming = _NEW_DRUG.fullmatch(part)
             if naming:
-                self.page.drugs[naming["letter"]] = naming["name"].replace("_", " ")
+                name = naming["name"].replace("_", " ")
+                self.page.drugs[naming["letter"]] = name
+                self.written[name] = (naming["written"] or naming["name"]).replace("_", " ")
         for part in parts:
             if not (self._read_word(part) or self._read_role(part) or self._read_finding(part)):
                 raise AnswerError(f"{self.page.key}: {part!r} means nothing")
@@ -419,7 +421,8 @@ class Answer:
         """Return the offsets of a name: as the lexicon finds it, else as it is written in the record."""
         if name in self.page.places:
             return self.page.places[name]
-        pattern = r"[\s-]+".join(map(re.escape, re.split(r"[\s-]+", name)))
+        words = re.split(r"[\s-]+", self.written.get(name, name))
+        pattern = r"[\s-]+".join(map(re.escape, words))
         found = re.finditer(rf"\b{pattern}", self.page.document.whole, re.IGNORECASE)
         return [list(match.span()) for match in found]
 
