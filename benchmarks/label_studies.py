@@ -18,7 +18,7 @@ is one line, the number of the record first:
 | `rct` | design, by the first letters of `DESIGNS` |
 | `60/58` | randomised/analysed; `-` where not reported |
 | `children` | who took part, of `PEOPLE` |
-| `1t`, `h:dry_mouth` | a condition, numbered or by name, and its role: `CONDITION_ROLES`; others are mentions |
+| `1t`, `h:dry_mouth` | a condition by number, or by name (`~` as written); role: `CONDITION_ROLES`, else mention |
 | `aT`, `x=xylitol` `xT` | a drug by letter, a name for a new one (`~` as written); role: `DRUG_ROLES`, else mentioned |
 | `n:a=30,P=30` | people in arms |
 | `a+b>*P:e!:5,6@2` | comparison, deciding ones first: arm, who is favoured, versus, outcome, sentences, condition |
@@ -98,7 +98,7 @@ _STATEMENT = re.compile(
     r"(?:@(?P<condition>\S+))?"
 )
 _CONDITION = re.compile(r"(?P<numbers>\d+(?:,\d+)*)(?P<role>[tvphomx])")
-_NEW_CONDITION = re.compile(r"(?P<role>[tvphom]):(?P<name>[a-z]\S+)")
+_NEW_CONDITION = re.compile(r"(?P<role>[tvphom]):(?P<name>[a-z][^\s~]+)(?:~(?P<written>\S+))?")
 _DRUG = re.compile(r"(?P<letters>[a-z](?:,[a-z])*)(?P<role>[TCKBAOMUX])")
 _NEW_DRUG = re.compile(r"(?P<letter>[a-z])=(?P<name>[a-z0-9][^\s:~]+)(?:~(?P<written>[^\s:]+))?")
 _PEOPLE_COUNT = re.compile(r"(?P<randomised>\d+|-)/(?P<analysed>\d+|-)")
@@ -327,7 +327,9 @@ class Answer:
             pairs = [pair.split("=") for pair in sizes["sizes"].split(",")]
             self.sizes = {self._arm(arm): int(size) for arm, size in pairs}
         elif new:
-            self.condition_roles[self.page.condition(new["name"])] = CONDITION_ROLES[new["role"]]
+            name = self.page.condition(new["name"])
+            self.condition_roles[name] = CONDITION_ROLES[new["role"]]
+            self.written[name] = (new["written"] or name).replace("_", " ")
         elif drugs:
             for letter in drugs["letters"].split(","):
                 self.drug_roles[self.page.drug(letter)] = DRUG_ROLES[drugs["role"]]
