@@ -1,6 +1,6 @@
 """Draw records, print them to be read, and write down what a reader says each study compared and found.
 
-    python -m benchmarks.label_studies draw FOLDER          which records, in which part, before anyone looks
+    python -m benchmarks.label_studies draw FOLDER 720      which records, in which part, before anyone looks
     python -m benchmarks.label_studies batch FOLDER 1       the first 15 of them, sentences and names numbered
     python -m benchmarks.label_studies answer FOLDER FILE   answers to `labels/studies_01.jsonl`
     python -m benchmarks.label_studies agreement            first against second reading, by field
@@ -53,7 +53,6 @@ from willowbark.tools.reading.learned import LearnedReader
 DRAWN = FOLDER / "studies_01_drawn.tsv"
 FIRST = FOLDER / "studies_01.jsonl"
 AGAIN = FOLDER / "studies_01_again.jsonl"
-RECORDS = 720
 BATCH = 15
 TWICE = 10
 """One record in so many is read a second time."""
@@ -181,8 +180,8 @@ def _bucket(text: str, count: int) -> int:
     return int(hashlib.sha256(text.encode()).hexdigest(), 16) % count
 
 
-def draw(folder: Path) -> list[Row]:
-    """Choose records by what the small reader doubts or gets wrong and by how many names there are, by collection.
+def draw(folder: Path, count: int) -> list[Row]:
+    """Choose about so many records not drawn yet, by what the small reader doubts or gets wrong and by how many names.
 
     A record that an older label is kept apart of is out, and one in `study_readings.jsonl.gz`. Records with older
     labels can be in half of the part for training alone, since the present reader has learnt from them.
@@ -191,6 +190,7 @@ def draw(folder: Path) -> list[Row]:
     for label in labels():
         older[label.pmid].append(label)
     out = {row["pmid"] for row in read_lines(folder / "study_readings.jsonl.gz")}
+    out |= {key.removeprefix("pmid:") for key in drawn().values()}
     out |= {pmid for pmid, rows in older.items() if any(map(is_apart, rows))}
     pools = defaultdict(list)
     for record in read_lines(folder / "world_half.jsonl.gz"):
@@ -205,7 +205,7 @@ def draw(folder: Path) -> list[Row]:
     chosen: list[Row] = []
     for group, rows in scored.items():
         total = sum(weight for other, weight in weights.items() if other[1:] == group[1:])
-        chosen += rows[: round(RECORDS / len(PARTS) * weights[group] / total)]
+        chosen += rows[: round(count / len(PARTS) * weights[group] / total)]
     chosen.sort(key=lambda row: _bucket(f"order {row['record']}", 2**64))
     return chosen
 
@@ -213,10 +213,10 @@ def draw(folder: Path) -> list[Row]:
 def _score_pool(pool: list[Row], older: Mapping[str, list[Any]], reader: LearnedReader) -> list[Row]:
     """Return the candidates of one collection, of most worth first, without those of one drug and one condition."""
     pool.sort(key=lambda record: _bucket(f"draw {record['pmid']}", 2**64))
-    count = CANDIDATES * (MORE if pool[0]["provenance"] == "ei" else 1)
+    limit = CANDIDATES * (MORE if pool[0]["provenance"] == "ei" else 1)
     rows: list[Row] = []
     for record in pool:
-        if len(rows) == count:
+        if len(rows) == limit:
             break
         page = Page.of(record)
         names = len(page.document.drugs and page.drugs), len(page.conditions)
@@ -244,7 +244,9 @@ def _doubt(page: Page, older: Sequence[Any], reader: LearnedReader) -> float:
 
 
 def drawn(path: Path = DRAWN) -> dict[int, str]:
-    """Return the keys of the records that were drawn, by their number from 1."""
+    """Return the keys of the records that were drawn, by their number from 1; none if there is no such file."""
+    if not path.exists():
+        return {}
     with path.open(encoding="utf-8") as file:
         return {int(row["number"]): row["record"] for row in csv.DictReader(file, delimiter="\t")}
 
@@ -522,7 +524,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("command", choices=("draw", "batch", "answer", "agreement", "counts"))
     parser.add_argument("folder", nargs="?", type=Path)
-    parser.add_argument("item", nargs="?", help="number of a batch, or a file of answers")
+    parser.add_argument("item", nargs="?", help="how many, number of a batch, or a file of answers")
     parser.add_argument("--again", action="store_true", help="the tenth that is read twice")
     chosen = parser.parse_args()
     if chosen.command == "agreement":
@@ -530,7 +532,7 @@ def main() -> None:
     elif chosen.command == "counts":
         _print_counts()
     elif chosen.command == "draw":
-        _write_drawn(draw(chosen.folder))
+        _append_drawn(draw(chosen.folder, int(chosen.item)))
     elif chosen.command == "batch":
         numbers = [number for number, key in drawn().items() if not chosen.again or is_twice(key)]
         start = (int(chosen.item) - 1) * BATCH
@@ -548,10 +550,12 @@ def main() -> None:
         print(f"{len(rows)} records in {path.name}")
 
 
-def _write_drawn(rows: Sequence[Row]) -> None:
-    with DRAWN.open("w", encoding="utf-8") as file:
-        file.write("number\trecord\tpart\tdoubt\n")
-        for number, row in enumerate(rows, 1):
+def _append_drawn(rows: Sequence[Row]) -> None:
+    start = len(drawn()) + 1
+    with DRAWN.open("a", encoding="utf-8") as file:
+        if start == 1:
+            file.write("number\trecord\tpart\tdoubt\n")
+        for number, row in enumerate(rows, start):
             file.write(f"{number}\t{row['record']}\t{row['part']}\t{row['doubt']}\n")
 
 
