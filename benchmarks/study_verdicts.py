@@ -36,11 +36,12 @@ def cue(*words: str) -> re.Pattern[str]:
 
 
 UNTREATED = re.compile(r"placebo|untreated|no treatment|no \w+ therapy|controls?\b|sham|vehicle", re.IGNORECASE)
-BOTH = re.compile(r"\b(?:both|either|all (?:the )?(?:three|four|five|drugs|treatments|agents)|the two|each)\b", re.I)
+BOTH = re.compile(r"\b(?:both|either|all (?:the )?(?:\w+ )?(?:three|four|five|drugs|treatments|agents|regimens)|the two|each)\b", re.I)
 CUES: tuple[tuple[Stated, re.Pattern[str]], ...] = (
     (
         "not_shown",
         cue(
+            "only effective in|no firm|(?:cannot|can not) be (?:made|drawn)",
             "insufficient|inconclusive|unclear|unknown|uncertain|not (?:yet )?been established|limited evidence",
             "no evidence (?:to|from) (?:determine|support)|no (?:conclusion|randomi)",
             "further (?:studies|research|trials) (?:are|is) (?:needed|required) to (?:determine|establish|confirm)",
@@ -60,12 +61,14 @@ CUES: tuple[tuple[Stated, re.Pattern[str]], ...] = (
         cue(
             "effective(?:ly|ness)?|efficacious|efficacy|benefi\\w+|improv\\w+|reduc(?:es|ed|ing|tion)|prevents?|superior",
             "well established|useful|recommended|first.line|drugs? of choice|treatment of choice|successful\\w*",
-            "relie(?:f|ves?)|valuable|decreas(?:es|ed)|control(?:s|led)\\b|sufficient",
+            "relie(?:f|ves?)|valuable|decreas(?:es|ed)|control(?:s|led)\\b|sufficient|efficient|analgesia\\b|protect\\w*",
+            "delay(?:s|ed)|ameliorat\\w+|counteract\\w*|reliable",
         ),
     ),
 )
 """What a clause of a conclusion states of the drugs in it, the first that fits."""
 EFFECTIVE = re.compile(r"\b(?:effective(?:ly|ness)?|efficacious|efficacy)\b(?! cost)", re.I)
+KINETIC = re.compile(r"pharmacokinetic|\bclearance\b|plasma (?:levels|concentration)|bioavailab", re.I)
 COMPARED = re.compile(
     r"\b(?:compared (?:with|to)|than|versus|vs\.?|relative to|over|augment\w+|added to|in addition to|on top of|like|"
     r"(?:superior|inferior|equivalent|similar|comparable|alternatives?) to|(?:effective|good|well|efficacious) as)\b|"
@@ -73,7 +76,16 @@ COMPARED = re.compile(
     re.IGNORECASE,
 )
 """What stands after it in a clause is no subject of the statement."""
-CLAUSES = re.compile(r"(?<=[.;])\s+|,? (?:but|whereas|while|although|however|yet) ", re.IGNORECASE)
+BOTH_GAINED = re.compile(
+    r"(?:reduc(?:ed|tion)|lowered|decreas(?:ed?s?|ing)|improve(?:d|ments?)|declines?|relieved|inhibit\w+) (?:[\w-]+ ){0,6}?"
+    r"(?:similarly|equally|to a similar)|"
+    r"(?:similar|equal|comparable|equivalent|significant and similar) (?:[\w-]+ ){0,2}?"
+    r"(?:reductions?|decreases?|improvements?|declines?)|"
+    r"\b(?:both|all|either)\b (?:[\w-]+ ){0,4}?(?:reduced|lowered|decreased|improved|relieved|were (?:\w+ )?effective)",
+    re.IGNORECASE,
+)
+"""A quote that tells of two arms alike that each gained."""
+CLAUSES = re.compile(r"(?<=[a-z\d)%]{3}[.;])\s+|,? (?:but|whereas|while|although|however|yet) ", re.IGNORECASE)
 
 
 def convert_reading(reading: Mapping[str, Any]) -> Study:
@@ -127,9 +139,15 @@ def name_class(study: Study, drug: str) -> Study:
     if drug in study.drugs():
         return study
     arms = [
-        arm.model_copy(update={"drugs": (drug,)} if drug.rstrip("s") in arm.name.lower() else {}) for arm in study.arms
+        arm.model_copy(update={"drugs": (drug,)} if _bears_class(arm, drug) else {}) for arm in study.arms
     ]
     return study.model_copy(update={"arms": tuple(arms)})
+
+
+def _bears_class(arm: Arm, name: str) -> bool:
+    """Whether an arm bears the name of a class: not one whose people are named ("clonidine, opium addiction")."""
+    start = arm.name.lower().find(name.rstrip("s"))
+    return start == 0 or (start > 0 and "," not in arm.name[:start])
 
 
 def _split_arms(names: str) -> list[str]:
@@ -166,8 +184,16 @@ def convert_result(result: Mapping[str, Any], arm: str, arms: dict[str, Arm]) ->
     }
     for other in known:
         yield Comparison.model_validate({**shared, "versus": other})
+        if result["direction"] == "no_difference" and BOTH_GAINED.search(result["quote"]):
+            yield from (tell_gain(name, shared) for name in (arm, other) if arms[name].role == "drug")
     if not known:
         yield Comparison.model_validate({**shared, "against": against})
+
+
+def tell_gain(arm: str, shared: Mapping[str, Any]) -> Comparison:
+    """Return the gain in an arm of its own that a quote tells beside a comparison without a difference."""
+    gain = {"arm": arm, "against": "baseline", "favours": "arm", "significant": True, "equivalence": None}
+    return Comparison.model_validate({**shared, **gain, "estimate": None})
 
 
 def _find_role(name: str) -> ArmRole:
@@ -184,7 +210,7 @@ def find_views(reading: Mapping[str, Any], arms: list[Arm]) -> Iterator[StatedVi
     separate = {*tested} | {arm.name.lower() for arm in arms}
     is_aside = reading["aim"] in ("harm", "other")
     for clause in CLAUSES.split(reading["conclusion"]):
-        if is_aside and not EFFECTIVE.search(clause):
+        if not EFFECTIVE.search(clause) and (is_aside or KINETIC.search(clause)):
             continue
         says = next((word for word, pattern in CUES if pattern.search(clause)), None)
         credited = COMPARED.split(clause)[0].lower()

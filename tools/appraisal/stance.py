@@ -87,7 +87,8 @@ def stance_of(study: Study, drug: str, applies: Applies = _apply_always) -> Drug
     """
     stance = _derive_stance(study, drug, applies)
     is_aside = (study.aim or "treat") not in _ON_EFFICACY and stance.view is None
-    if is_aside and stance.says == "neutral" and stance.comparison and stance.comparison.endpoint == "surrogate":
+    is_undecided = stance.says in ("neutral", "comparator")
+    if is_aside and is_undecided and stance.comparison and stance.comparison.endpoint == "surrogate":
         return stance.model_copy(update={"says": "none"})
     return stance
 
@@ -97,7 +98,7 @@ def _derive_stance(study: Study, drug: str, applies: Applies) -> DrugStance:
     rows = [row for row in applying if _is_of_efficacy(study, row)]
     own = [row for row in rows if drug in study.contrast_of(row)]
     alone = [row for row in own if study.contrast_of(row) == {drug}]
-    view = _find_view(study, drug, applies)
+    view = None if drug in study.background else _find_view(study, drug, applies)
     between = _decide(study, drug, [row for row in alone if row.against == "arm"])
     if between is not None and between.says in DECIDED:
         return between
@@ -116,7 +117,9 @@ def _derive_stance(study: Study, drug: str, applies: Applies) -> DrugStance:
     if compared:
         return DrugStance(drug=drug, says="comparator", comparison=compared[0])
     shown = {name for row in applying for name in (row.arm, row.versus) if name}
-    is_compared = any(drug in study.drugs_of(name) for name in shown) and drug not in study.background
+    if drug in study.background:
+        return _say_of_background(study, drug, applies)
+    is_compared = any(drug in study.drugs_of(name) for name in shown)
     return DrugStance(drug=drug, says="neutral" if is_compared and (study.aim or "treat") in _ON_EFFICACY else "none")
 
 
@@ -130,12 +133,18 @@ def _is_of_efficacy(study: Study, row: Comparison) -> bool:
 
 def _find_view(study: Study, drug: str, applies: Applies) -> StatedView | None:
     """Find the first statement on a drug's efficacy; those on harm alone say nothing of it."""
-    if drug in study.background:
-        return None
     for view in study.statements:
         if view.drug == drug and view.says in _STATED and applies(view):
             return view
     return None
+
+
+def _say_of_background(study: Study, drug: str, applies: Applies) -> DrugStance:
+    """Say of a drug that all arms take what the authors state of it: nothing of it alone."""
+    view = _find_view(study, drug, applies)
+    if view is None:
+        return DrugStance(drug=drug, says="none")
+    return DrugStance(drug=drug, says="combined", of_combination=_STATED[view.says])
 
 
 def is_against_nothing(study: Study, row: Comparison) -> bool:
@@ -156,8 +165,17 @@ def _decide(study: Study, drug: str, rows: list[Comparison]) -> DrugStance | Non
     if not rows:
         return None
     best = min(map(_rank, rows))
-    stances = [_judge(study, drug, row) for row in rows if _rank(row) == best]
+    first = [row for row in rows if _rank(row) == best]
+    stances = [_judge(study, drug, row) for row in first]
+    if _is_mixed_within(first):
+        return stances[0].model_copy(update={"says": "neutral"})
     return next((stance for stance in stances if stance.says in DECIDED), stances[0])
+
+
+def _is_mixed_within(rows: list[Comparison]) -> bool:
+    """Whether a drug's own arm changed in one outcome unclearly and in another not at all: neither decides."""
+    favours = {row.favours for row in rows}
+    return all(row.against != "arm" for row in rows) and None in favours and "arm" not in favours
 
 
 def _rank(row: Comparison) -> tuple[bool, int, bool]:
