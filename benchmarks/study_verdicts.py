@@ -71,7 +71,7 @@ EFFECTIVE = re.compile(r"\b(?:effective(?:ly|ness)?|efficacious|efficacy)\b(?! c
 KINETIC = re.compile(r"pharmacokinetic|\bclearance\b|plasma (?:levels|concentration)|bioavailab", re.I)
 COMPARED = re.compile(
     r"\b(?:compared (?:with|to)|than|versus|vs\.?|relative to|over|augment\w+|added to|in addition to|on top of|like|"
-    r"(?:superior|inferior|equivalent|similar|comparable|alternatives?) to|(?:effective|good|well|efficacious) as)\b|"
+    r"plus|(?:combination|combined|together) with|from|(?:superior|inferior|equivalent|similar|comparable|alternatives?) to|(?:effective|good|well|efficacious) as)\b|"
     r"-induced",
     re.IGNORECASE,
 )
@@ -81,7 +81,8 @@ BOTH_GAINED = re.compile(
     r"(?:similarly|equally|to a similar)|"
     r"(?:similar|equal|comparable|equivalent|significant and similar) (?:[\w-]+ ){0,2}?"
     r"(?:reductions?|decreases?|improvements?|declines?)|"
-    r"\b(?:both|all|either)\b (?:[\w-]+ ){0,4}?(?:reduced|lowered|decreased|improved|relieved|were (?:\w+ )?effective)",
+    r"\b(?:both|all|either|several|many)\b (?:[\w-]+ ){0,4}?"
+    r"(?:reduced|lowered|decreased|improved|relieved|were (?:\w+ )?(?:effective|efficacious))",
     re.IGNORECASE,
 )
 """A quote that tells of two arms alike that each gained."""
@@ -207,7 +208,7 @@ def find_views(reading: Mapping[str, Any], arms: list[Arm]) -> Iterator[StatedVi
     tested = [drug for arm in arms for drug in arm.drugs]
     named = dict.fromkeys([*tested, *(view["drug"].lower() for view in reading["says"])])
     is_review = reading["design"] in REVIEWS
-    separate = {*tested} | {arm.name.lower() for arm in arms}
+    separate = {*tested, *(drug.lower() for drug in reading["background"])} | {arm.name.lower() for arm in arms}
     is_aside = reading["aim"] in ("harm", "other")
     for clause in CLAUSES.split(reading["conclusion"]):
         if not EFFECTIVE.search(clause) and (is_aside or KINETIC.search(clause)):
