@@ -139,9 +139,7 @@ def name_class(study: Study, drug: str) -> Study:
     """Give the arms that bear the name of a class the class as their drug, where no arm has it."""
     if drug in study.drugs():
         return study
-    arms = [
-        arm.model_copy(update={"drugs": (drug,)} if _bears_class(arm, drug) else {}) for arm in study.arms
-    ]
+    arms = [arm.model_copy(update={"drugs": (drug,)} if _bears_class(arm, drug) else {}) for arm in study.arms]
     return study.model_copy(update={"arms": tuple(arms)})
 
 

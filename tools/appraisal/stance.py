@@ -96,11 +96,11 @@ def stance_of(study: Study, drug: str, applies: Applies = _apply_always) -> Drug
 def _derive_stance(study: Study, drug: str, applies: Applies) -> DrugStance:
     applying = [row for row in study.comparisons if applies(row)]
     rows = [row for row in applying if _is_of_efficacy(study, row)]
-    own = [row for row in rows if drug in study.contrast_of(row)]
+    own = [row for row in rows if drug in study.contrast_of(row) and study.arm(row.arm).role != "placebo"]
     alone = [row for row in own if study.contrast_of(row) == {drug}]
     view = None if drug in study.background else _find_view(study, drug, applies)
     between = _decide(study, drug, [row for row in alone if row.against == "arm"])
-    if between is not None and between.says in DECIDED:
+    if between is not None and between.says in DECIDED and not _is_aside(between, view):
         return between
     within = _decide(study, drug, [row for row in alone if row.against != "arm"])
     if within is not None and within.says in DECIDED:
@@ -119,8 +119,15 @@ def _derive_stance(study: Study, drug: str, applies: Applies) -> DrugStance:
     shown = {name for row in applying for name in (row.arm, row.versus) if name}
     if drug in study.background:
         return _say_of_background(study, drug, applies)
-    is_compared = any(drug in study.drugs_of(name) for name in shown)
+    given = [name for name in shown if study.arm(name).role != "placebo"]
+    is_compared = any(drug in study.drugs_of(name) for name in given)
     return DrugStance(drug=drug, says="neutral" if is_compared and (study.aim or "treat") in _ON_EFFICACY else "none")
+
+
+def _is_aside(stance: DrugStance, view: StatedView | None) -> bool:
+    """Whether no difference was found in a secondary outcome alone, where the authors state what they found."""
+    row = stance.comparison
+    return stance.says == "missed" and row is not None and row.primary is False and view is not None
 
 
 def _is_of_efficacy(study: Study, row: Comparison) -> bool:
@@ -164,10 +171,10 @@ def _decide(study: Study, drug: str, rows: list[Comparison]) -> DrugStance | Non
     """Let the comparisons of the first rank decide; None if there is none."""
     if not rows:
         return None
-    best = min(map(_rank, rows))
-    first = [row for row in rows if _rank(row) == best]
+    best = min(_rank(study, row) for row in rows)
+    first = [row for row in rows if _rank(study, row) == best]
     stances = [_judge(study, drug, row) for row in first]
-    if _is_mixed_within(first):
+    if _is_mixed_within(first) or _is_mixed_between(first):
         return stances[0].model_copy(update={"says": "neutral"})
     return next((stance for stance in stances if stance.says in DECIDED), stances[0])
 
@@ -178,9 +185,16 @@ def _is_mixed_within(rows: list[Comparison]) -> bool:
     return all(row.against != "arm" for row in rows) and None in favours and "arm" not in favours
 
 
-def _rank(row: Comparison) -> tuple[bool, int, bool]:
+def _is_mixed_between(rows: list[Comparison]) -> bool:
+    """Whether an arm was better than another one in one outcome, and worse than it in another of the same rank."""
+    between = [row for row in rows if row.against == "arm" and row.endpoint == "efficacy"]
+    decided = {(row.versus, row.favours) for row in between if row.significant is not False}
+    return any((other, "versus") in decided for other, favours in decided if favours == "arm")
+
+
+def _rank(study: Study, row: Comparison) -> tuple[bool, int, bool, bool]:
     """Order comparisons by how much they decide, the first most."""
-    return row.subgroup is not None, _PRIMARY_ORDER.index(row.primary), row.endpoint != "efficacy"
+    return row.subgroup is not None, _PRIMARY_ORDER.index(row.primary), len(study.drugs_of(row.arm)) > 1, row.endpoint != "efficacy"
 
 
 def _judge(study: Study, drug: str, row: Comparison) -> DrugStance:
