@@ -36,7 +36,9 @@ def cue(*words: str) -> re.Pattern[str]:
 
 
 UNTREATED = re.compile(r"placebo|untreated|no treatment|no \w+ therapy|controls?\b|sham|vehicle", re.IGNORECASE)
-BOTH = re.compile(r"\b(?:both|either|all (?:the )?(?:\w+ )?(?:three|four|five|drugs|treatments|agents|regimens)|the two|each)\b", re.I)
+BOTH = re.compile(
+    r"\b(?:both|either|all (?:the )?(?:\w+ )?(?:three|four|five|drugs|treatments|agents|regimens)|the two|each)\b", re.I
+)
 CUES: tuple[tuple[Stated, re.Pattern[str]], ...] = (
     (
         "not_shown",
@@ -61,8 +63,8 @@ CUES: tuple[tuple[Stated, re.Pattern[str]], ...] = (
         cue(
             "effective(?:ly|ness)?|efficacious|efficacy|benefi\\w+|improv\\w+|reduc(?:es|ed|ing|tion)|prevents?|superior",
             "well established|useful|recommended|first.line|drugs? of choice|treatment of choice|successful\\w*",
-            "relie(?:f|ves?)|valuable|decreas(?:es|ed)|control(?:s|led)\\b|sufficient|efficient|analgesia\\b|protect\\w*",
-            "delay(?:s|ed)|ameliorat\\w+|counteract\\w*|reliable",
+            "relie(?:f|ves?)|valuable|decreas(?:es|ed)|control(?:s|led)\\b|sufficient|efficient|protect\\w*",
+            "(?:produces?|provides?|profound) (?:[\\w-]+,? ){0,4}analgesia|(?:increased|prolong\\w*) (?:the )?duration|delay(?:s|ed)|ameliorat\\w+|counteract\\w*|reliable",
         ),
     ),
 )
