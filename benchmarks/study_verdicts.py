@@ -64,26 +64,29 @@ CUES: tuple[tuple[Stated, re.Pattern[str]], ...] = (
             "effective(?:ly|ness)?|efficacious|efficacy|benefi\\w+|improv\\w+|reduc(?:es|ed|ing|tion)|prevents?|superior",
             "well established|useful|recommended|first.line|drugs? of choice|treatment of choice|successful\\w*",
             "relie(?:f|ves?)|valuable|decreas(?:es|ed)|control(?:s|led)\\b|sufficient|efficient|protect\\w*",
-            "(?:produces?|provides?|profound) (?:[\\w-]+,? ){0,4}analgesia|(?:increased|prolong\\w*) (?:the )?duration|delay(?:s|ed)|ameliorat\\w+|counteract\\w*|reliable",
+            "(?:produces?|provides?|profound) (?:[\\w-]+,? ){0,4}analgesia|(?:increased|prolong\\w*) (?:the )?duration",
+            "delay(?:s|ed)|ameliorat\\w+|counteract\\w*|reliable",
         ),
     ),
 )
 """What a clause of a conclusion states of the drugs in it, the first that fits."""
 EFFECTIVE = re.compile(r"\b(?:effective(?:ly|ness)?|efficacious|efficacy)\b(?! cost)", re.I)
+GUARDED = re.compile(r"\b(?:may|might|could)\b", re.I)
 KINETIC = re.compile(r"pharmacokinetic|\bclearance\b|plasma (?:levels|concentration)|bioavailab", re.I)
 COMPARED = re.compile(
     r"\b(?:compared (?:with|to)|than|versus|vs\.?|relative to|over|augment\w+|added to|in addition to|on top of|like|"
-    r"plus|(?:combination|combined|together) with|from|(?:superior|inferior|equivalent|similar|comparable|alternatives?) to|(?:effective|good|well|efficacious) as)\b|"
+    r"plus|(?:combination|combined|together) with|from|"
+    r"(?:superior|inferior|equivalent|similar|comparable|alternatives?) to|(?:effective|good|well|efficacious) as)\b|"
     r"-induced",
     re.IGNORECASE,
 )
 """What stands after it in a clause is no subject of the statement."""
 BOTH_GAINED = re.compile(
-    r"(?:reduc(?:ed|tion)|lowered|decreas(?:ed?s?|ing)|improve(?:d|ments?)|declines?|relieved|inhibit\w+) (?:[\w-]+ ){0,6}?"
-    r"(?:similarly|equally|to a similar)|"
+    r"(?:reduc(?:ed|tion)|lowered|decreas(?:ed?s?|ing)|improve(?:d|ments?)|declines?|relieved|inhibit\w+) "
+    r"(?:[\w-]+ ){0,6}?(?:similarly|equally|to a similar)|"
     r"(?:similar|equal|comparable|equivalent|significant and similar) (?:[\w-]+ ){0,2}?"
     r"(?:reductions?|decreases?|improvements?|declines?)|"
-    r"\b(?:both|all|either|several|many)\b (?:[\w-]+ ){0,4}?"
+    r"caused (?:[\w-]+ )?(?:inhibition|reductions?|decreases?)|\b(?:both|all|either|several|many)\b (?:[\w-]+ ){0,4}?"
     r"(?:reduced|lowered|decreased|improved|relieved|were (?:\w+ )?(?:effective|efficacious))",
     re.IGNORECASE,
 )
@@ -216,9 +219,12 @@ def find_views(reading: Mapping[str, Any], arms: list[Arm]) -> Iterator[StatedVi
         says = next((word for word, pattern in CUES if pattern.search(clause)), None)
         credited = COMPARED.split(clause)[0].lower()
         drugs = [drug for drug in named if drug.rstrip("s") in credited]
+        drugs += [drug for arm in arms if arm.name.lower() in credited for drug in arm.drugs]
         drugs = drugs or (tested if BOTH.search(clause) else [])
         drugs = [drug for drug in drugs if drug in separate or is_review]
         for drug in dict.fromkeys(drugs):
+            if says == "works" and not is_review and GUARDED.search(credited):
+                says = "not_shown"
             if says:
                 yield StatedView(
                     drug=drug, says=says, basis="cited" if is_review else "judgement", passage=StudyPassage(text=clause)

@@ -14,14 +14,18 @@
 | in the contrast with partners | any | combined, unless the authors state that the drug itself works |
 | in the other arm | any | comparator, unless the authors state that it works |
 | in no contrast | the authors state that it works, or that it does not | supports, contradicts |
-| taken by all arms | any | none |
+| taken by all arms | the authors state that it works | combined, unless an arm had no more than it |
+| the same | any other | none |
+| more of it, or earlier, in one of the arms that all take it | as above | as above |
 | none of these | – | none |
 
 A comparison with another arm decides before one with baseline, everybody before a subgroup, the primary outcome before
 others, efficacy before surrogates. Of comparisons of one rank the first that decides counts, as a study lists its
-deciding one first. In studies of harm, cost or use, surrogates say nothing; in those of mechanism in patients or
-animals, only those that decide do. A comparator is never credited or
-blamed by another drug's result.
+deciding one first; none does where the drug was better than one arm in one outcome and worse than it in another, nor
+where its own arm changed in one outcome unclearly and in another not at all. An arm of the drug alone decides before
+one that adds it to others. Where a secondary outcome alone shows no difference, the authors' statement decides. In
+studies of harm, cost or use, surrogates say nothing; in those of mechanism in patients or animals, only those that
+decide do. A comparator is never credited or blamed by another drug's result.
 """
 
 import re
@@ -116,7 +120,7 @@ def _derive_stance(study: Study, drug: str, applies: Applies) -> DrugStance:
     compared = [row for row in rows if drug in study.drugs_of(row.versus) - study.drugs_of(row.arm)]
     if compared:
         return DrugStance(drug=drug, says="comparator", comparison=compared[0])
-    shown = {name for row in applying for name in (row.arm, row.versus) if name}
+    shown = {name for row in applying if row.endpoint != "process" for name in (row.arm, row.versus) if name}
     if drug in study.background:
         return _say_of_background(study, drug, applies)
     given = [name for name in shown if study.arm(name).role != "placebo"]
@@ -147,11 +151,11 @@ def _find_view(study: Study, drug: str, applies: Applies) -> StatedView | None:
 
 
 def _say_of_background(study: Study, drug: str, applies: Applies) -> DrugStance:
-    """Say of a drug that all arms take what the authors state of it: nothing of it alone."""
+    """Say of a drug that all arms take that its authors call it effective with the others; it is never blamed."""
     view = _find_view(study, drug, applies)
-    if view is None:
+    if view is None or _STATED[view.says] != "supports":
         return DrugStance(drug=drug, says="none")
-    return DrugStance(drug=drug, says="combined", of_combination=_STATED[view.says])
+    return DrugStance(drug=drug, says="combined", of_combination="supports")
 
 
 def is_against_nothing(study: Study, row: Comparison) -> bool:
@@ -194,7 +198,12 @@ def _is_mixed_between(rows: list[Comparison]) -> bool:
 
 def _rank(study: Study, row: Comparison) -> tuple[bool, int, bool, bool]:
     """Order comparisons by how much they decide, the first most."""
-    return row.subgroup is not None, _PRIMARY_ORDER.index(row.primary), len(study.drugs_of(row.arm)) > 1, row.endpoint != "efficacy"
+    return (
+        row.subgroup is not None,
+        _PRIMARY_ORDER.index(row.primary),
+        len(study.drugs_of(row.arm)) > 1,
+        row.endpoint != "efficacy",
+    )
 
 
 def _judge(study: Study, drug: str, row: Comparison) -> DrugStance:
