@@ -78,7 +78,7 @@ def tell_result(study: Study, stance: DrugStance, document: Document | None = No
     against = _name_rivals(study, row)
     if stance.says == "comparator":
         return ToldResult(kind="active", comparator=row.arm, against=row.arm, passage=row.passage)
-    if study.design in _WITHOUT_DATA and row.versus is None:
+    if row.versus is None and (study.design in _WITHOUT_DATA or (row.against == "unstated" and not row.estimate)):
         return ToldResult(result=_CALLED.get(row.favours) if row.favours else None, passage=row.passage)
     effects, figures = _read_figures(row.passage, stance.drug, document)
     return ToldResult(
@@ -97,7 +97,7 @@ def tell_result(study: Study, stance: DrugStance, document: Document | None = No
 def find_kind(study: Study, row: Comparison, stance: DrugStance) -> Comparator:
     """Return what a comparison is with; what the drug's own arm takes beside it counts as nothing."""
     if row.versus is None:
-        return "not_reported" if row.against == "unstated" else "before_after"
+        return "before_after" if row.against == "baseline" else "not_reported"
     kind = _KINDS.get(study.arm(row.versus).role)
     return kind or ("none" if stance.is_against_nothing else "active")
 
