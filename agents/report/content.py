@@ -259,6 +259,10 @@ class EvidenceRow(StudyFacts, frozen=True, extra="forbid"):
     harm: bool = False
     pico: Pico | None = None
     """None without a reading."""
+    setting: list[str] = Field(default_factory=list)
+    """Other sentences of the record that name the other arm or the number of people, where the passage does not."""
+    quoted_participants: int | None = None
+    """`sample_size`, where the passage or the setting writes it; else None."""
 
     def compared(self, what: ValueKind) -> list[Value]:
         """Return its values of a kind: those in `values`, else those of its other fields; empty if not reported."""

@@ -93,6 +93,8 @@ def _row(drug: str, appraised: AppraisedRecord, record: Evidence) -> EvidenceRow
         "figures": list(told.figures)[:MAX_EFFECTS] if appraised.sentence else [],
         "harm": appraised.reading.does_harm,
         "pico": pico_of(appraised, record),
+        "setting": [each.text for each in told.setting],
+        "quoted_participants": told.quoted_participants,
         "values": values_of(appraised),
     }
     return EvidenceRow.model_validate(own)
@@ -176,7 +178,7 @@ def best_estimate(rows: Sequence[EvidenceRow]) -> BestEstimate | None:
             result=asked.result,
             figures=estimate(size) if size else "; ".join(own),
             comparator=asked.comparator,
-            participants=row.sample_size,
+            participants=row.quoted_participants if row.sample_size is not None else None,
             preclinical=row.design if row.design in _PRECLINICAL else "",
         )
         doubts = bool(best.preclinical), row.design not in _TRIALS, not row.alone, row.is_preprint or bool(row.concern)
