@@ -11,9 +11,9 @@ from exports_sample import REFERENCES, empty, hostile, reference, sample
 from hypothesis import given
 from hypothesis import strategies as st
 
+from willowbark.agents.exports import render
+from willowbark.agents.exports.citations import citation_key, escape_latex
 from willowbark.agents.report.model import ResearchReport
-from willowbark.teams.exports import render
-from willowbark.teams.exports.citations import citation_key, escape_latex
 
 PREPRINT = reference(
     5,

@@ -25,12 +25,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from openpyxl import Workbook, load_workbook
 
+from willowbark.agents.exports import render
+from willowbark.agents.exports.cells import safe_cell
+from willowbark.agents.exports.comparisons import COMPARISON_COLUMNS
+from willowbark.agents.exports.docx import TEXT_WIDTH
+from willowbark.agents.exports.evidence import COLUMNS, REVIEWER, VERDICTS
 from willowbark.agents.report.model import ResearchReport
-from willowbark.teams.exports import render
-from willowbark.teams.exports.cells import safe_cell
-from willowbark.teams.exports.comparisons import COMPARISON_COLUMNS
-from willowbark.teams.exports.docx import TEXT_WIDTH
-from willowbark.teams.exports.evidence import COLUMNS, REVIEWER, VERDICTS
 from willowbark.tools.errors import UsageError
 
 FORMULAS = [

@@ -381,7 +381,8 @@ def forget(run: _RUN) -> None:
 @command()
 def export(run: _RUN, *, to: str, export_out: Path | None, runs: Path | None, settings: Path | None) -> None:
     """Export the report of a run in other formats. For example, `--to html,docx,xlsx,ris`."""
-    from ..exports import write  # noqa: PLC0415
+    from willowbark.agents.exports import write  # noqa: PLC0415
+
     from ..run import history  # noqa: PLC0415  loads the ledger
 
     root = _runs_folder(runs, settings)

@@ -9,13 +9,16 @@ import hashlib
 import json
 import re
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from willowbark.agents.report.forms import line
-from willowbark.agents.report.model import ResearchReport
 from willowbark.tools.records.card import ENTRIES
 from willowbark.tools.records.evidence import checked_identifier, date_parts
 from willowbark.tools.records.registry import cards, given_by, gives
+
+from ..report.forms import line
+
+if TYPE_CHECKING:
+    from ..report.model import ResearchReport
 
 CslItem = dict[str, Any]
 """A reference in CSL-JSON 1.0.2."""
@@ -47,7 +50,7 @@ _LATEX = str.maketrans(
 )
 
 
-def items_of(report: ResearchReport) -> list[CslItem]:
+def items_of(report: "ResearchReport") -> list[CslItem]:
     """Convert the references to CSL-JSON, in the report's order; what is not reported is left out."""
     items = map(_item, report.references)
     return [{name: value for name, value in item.items() if value} for item in items]
@@ -120,12 +123,12 @@ def escape_latex(text: str) -> str:
     return text.translate(_LATEX)
 
 
-def as_csl(report: ResearchReport) -> bytes:
+def as_csl(report: "ResearchReport") -> bytes:
     """Export as CSL-JSON 1.0.2."""
     return f"{json.dumps(items_of(report), ensure_ascii=False, indent=2)}\n".encode(errors="replace")
 
 
-def as_bib(report: ResearchReport) -> bytes:
+def as_bib(report: "ResearchReport") -> bytes:
     """Export as BibTeX in UTF-8; `@article` only with a known journal."""
     written = []
     for item in items_of(report):
@@ -152,7 +155,7 @@ def as_bib(report: ResearchReport) -> bytes:
     return "\n".join(written).encode(errors="replace")
 
 
-def as_ris(report: ResearchReport) -> bytes:
+def as_ris(report: "ResearchReport") -> bytes:
     """Export as RIS in UTF-8."""
     written = []
     for item in items_of(report):

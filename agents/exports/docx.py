@@ -6,6 +6,7 @@ Tables with whole titles or passages in their rows become lists. https://python-
 import io
 import zipfile
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 import docx
 from docx.document import Document as WordDocument
@@ -13,10 +14,12 @@ from docx.oxml import OxmlElement
 from docx.shared import Length, Mm, Pt
 from docx.text.paragraph import Paragraph as WordParagraph
 
-from willowbark.agents.report.forms import blocks as nodes
-from willowbark.agents.report.forms import line
-from willowbark.agents.report.forms.blocks import Block, TreeNode, flow, spans
-from willowbark.agents.report.model import ResearchReport
+from ..report.forms import blocks as nodes
+from ..report.forms import line
+from ..report.forms.blocks import Block, TreeNode, flow, spans
+
+if TYPE_CHECKING:
+    from ..report.model import ResearchReport
 
 TEXT_WIDTH = Mm(174)  # of an A4 page with margins of 18 mm
 _SMALL = Pt(8.5)
@@ -26,7 +29,7 @@ _LISTS = {"points": "List Bullet", "steps": "List", "references": "List", "lines
 _SIZES = {"Normal": 10, "Caption": 8.5, "Title": 20, "Quote": 9.5, "Heading 1": 15, "Heading 2": 12, "Heading 3": 10.5}
 
 
-def as_docx(report: ResearchReport) -> bytes:
+def as_docx(report: "ResearchReport") -> bytes:
     """Export as a Word document; the same report gives the same bytes."""
     tree, word = report.to_tree(), docx.Document()
     properties, when = word.core_properties, report.generated_at.replace(tzinfo=None)
@@ -71,7 +74,7 @@ def _write(word: WordDocument, blocks: Iterable[Block], level: int) -> None:
             case nodes.Quote():
                 _add_runs(word.add_paragraph(style="Quote"), flow(block))
             case nodes.Figure():
-                from willowbark.agents.pictures import plots  # noqa: PLC0415  needs another extra
+                from ..pictures import plots  # noqa: PLC0415  needs another extra
 
                 shape = word.add_picture(io.BytesIO(plots.draw(block.plot, "png")), TEXT_WIDTH)
                 shape._inline.docPr.set("descr", line(block.plot.description))

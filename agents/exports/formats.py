@@ -19,8 +19,8 @@ from willowbark.tools.errors import MissingExtra, UsageError
 from willowbark.tools.whole_file import write_file
 
 if TYPE_CHECKING:
-    from willowbark.agents.report.forms.blocks import ReportTree
-    from willowbark.agents.report.model import ResearchReport
+    from ..report.forms.blocks import ReportTree
+    from ..report.model import ResearchReport
 
 _EXTRAS = {**dict.fromkeys(("matplotlib", "docx", "lxml", "xlsxwriter"), "report"), "pyarrow": "scale"}
 """Extra of the package that brings each library."""
@@ -41,6 +41,11 @@ class Format(NamedTuple):
     made_by: "str | Callable[[ResearchReport], bytes]"
     """Module of this package that defines `as_NAME`, from report to bytes; or that function."""
 
+    @property
+    def ending(self) -> str:
+        """Ending of its file, with the dot."""
+        return "".join(Path(self.file_name).suffixes)
+
 
 def as_schema(report: "ResearchReport") -> bytes:
     """Export the JSON schema of that."""
@@ -55,7 +60,7 @@ def as_html(report: "ResearchReport") -> bytes:
 
 def page_of(tree: "ReportTree") -> str:
     """Render a report's tree as that page."""
-    from willowbark.agents.report.forms.html import page_html  # noqa: PLC0415  agents take most of a second
+    from ..report.forms.html import page_html  # noqa: PLC0415  agents take most of a second
 
     style = resources.files(__package__).joinpath("report.css").read_text(encoding="utf-8")
     return page_html(tree, style=style)
@@ -114,6 +119,23 @@ def format_of(name: str) -> Format:
         if known.name == name:
             return known
     raise UsageError(f"there is no format {name!r}; choose from {', '.join(f.name for f in FORMATS)}")
+
+
+def format_for(file: Path) -> Format:
+    """Tell the format by a file's ending: `.docx`, `.bib`, `.csl.json`; of several with one ending the first.
+
+    Raises:
+        UsageError: no format has it; lists the endings.
+    """
+    name = file.name.lower()
+    for known in FORMATS:
+        if name == known.file_name:
+            return known
+    for known in sorted(FORMATS, key=lambda known: len(known.ending), reverse=True):
+        if name.endswith(known.ending):
+            return known
+    endings = ", ".join(dict.fromkeys(known.ending for known in FORMATS))
+    raise UsageError(f"{file.name}: no format has that ending; there are {endings}")
 
 
 def render(report: "ResearchReport", name: str) -> bytes:
