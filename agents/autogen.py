@@ -48,6 +48,7 @@ from autogen_agentchat.teams._group_chat._sequential_routed_agent import FIFOLoc
 from autogen_core import EVENT_LOGGER_NAME as CORE_EVENT_LOGGER_NAME
 from autogen_core import (
     ROOT_LOGGER_NAME,
+    AgentRuntime,
     CancellationToken,
     Component,
     ComponentLoader,
