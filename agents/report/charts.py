@@ -64,9 +64,11 @@ def _ratios_of(report: ReportContent, study: Study) -> Iterator[ComparedEffect]:
     """Yield a study's ratios with intervals, of comparisons that come down to one candidate."""
     candidates = {candidate.name for candidate in report.candidates}
     for comparison in study.comparisons:
-        contrast = study.contrast_of(comparison) & candidates
+        contrast = study.contrast_of(comparison)
         effect = comparison.estimate
-        if len(contrast) != 1 or effect is None or not _is_ratio(effect.measure):
+        if len(contrast) != 1 or not contrast <= candidates:
+            continue
+        if effect is None or not _is_ratio(effect.measure):
             continue
         if effect.value is None or effect.low is None or effect.high is None:
             continue

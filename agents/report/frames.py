@@ -57,20 +57,13 @@ def make_frame(report: ReportContent, of: FrameName, library: FrameLibrary | Non
     columns = COLUMNS[of]
     rows = [{name: _missing(row.get(name)) for name in columns} for row in _ROWS[of](report)]
     for name in wanted:
-        if _is_installed(name):
+        if find_spec(name) is not None:
             return _FRAMES[name](rows, columns)
-    raise MissingExtra("a data frame", "notebook") from None
+    raise MissingExtra("a data frame", "notebook")
 
 
 def _missing(value: Any) -> Any:
     return None if value == NOT_REPORTED else value
-
-
-def _is_installed(name: str) -> bool:
-    try:
-        return find_spec(name) is not None
-    except ValueError:  # a module set to None, which says that it must not be imported
-        return False
 
 
 def _pandas_frame(rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> Any:

@@ -1,4 +1,4 @@
-"""Willowbark as its users write it; type checkers find a mistake on each line that ends in `# mistake`, and no other."""
+"""Willowbark as its users write it; type checkers complain of each line that ends in `# mistake`, and no other."""
 
 import asyncio
 from pathlib import Path
