@@ -253,6 +253,10 @@ docs-lock: ## Renew the locked requirements of the documentation
 excerpt: install ## Write the README's excerpt from the report of `make demo`
 	$(BIN)/python -m benchmarks.readme
 
+.PHONY: example
+example: install ## Record `willowbark example` anew from a recorded question (ARGS="kidney")
+	$(BIN)/python -m benchmarks.example $(ARGS)
+
 .PHONY: notebooks
 notebooks: dev ## Run the notebooks and compare their outputs (RENEW=--renew writes them)
 	$(BIN)/python notebooks/execute.py $(RENEW)

@@ -52,7 +52,9 @@ def main(venvs: list[Path]) -> list[str]:
         for name, read in CHECKERS.items():
             errors = read(venv)
             missed, wrong = sorted(mistakes - errors), sorted(errors - mistakes)
-            print(f"{venv.name}: {name} finds {len(errors & mistakes)} of {len(mistakes)} mistakes, {len(wrong)} others")
+            print(
+                f"{venv.name}: {name} finds {len(errors & mistakes)} of {len(mistakes)} mistakes, {len(wrong)} others"
+            )
             problems += [f"{venv.name}: {name} misses line {line}: {lines[line - 1].strip()}" for line in missed]
             problems += [f"{venv.name}: {name} complains of line {line}: {lines[line - 1].strip()}" for line in wrong]
     return problems

@@ -78,6 +78,7 @@ from autogen_core.models import (
 )
 from autogen_core.tools import BaseTool, FunctionTool, StaticWorkbench, Tool, ToolSchema, Workbench
 from autogen_ext.models.cache import ChatCompletionCache
+from autogen_ext.models.replay import ReplayChatCompletionClient
 from pydantic import BaseModel
 
 from willowbark.tools.records.enclosure import one_line

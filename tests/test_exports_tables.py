@@ -142,7 +142,7 @@ def test_parquet_has_the_comparisons_with_types() -> None:
 
 def test_parquet_without_its_library_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    with pytest.raises(UsageError, match=r"parquet needs an extra: pip install '\.\[scale\]'"):
+    with pytest.raises(UsageError, match=r"parquet needs an extra: .*install .*'\.\[scale\]'"):
         render(sample(), "parquet")
 
 
