@@ -24,7 +24,11 @@ def get_keyring(): return SimpleNamespace(priority=5)
 def set_password(service, name, value): kept[service, name] = value
 def get_password(service, name): return kept.get((service, name))
 """
-LOCKED = KEYRING + "def set_password(service, name, value): raise RuntimeError(value)\ndef get_password(service, name): raise RuntimeError(name)\n"
+LOCKED = (
+    KEYRING
+    + "def set_password(service, name, value): raise RuntimeError(value)\n"
+    + "def get_password(service, name): raise RuntimeError(name)\n"
+)
 
 
 class Person:

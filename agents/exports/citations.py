@@ -43,7 +43,13 @@ _RIS_TYPES = {"article-journal": "JOUR", "article": "UNPB", "webpage": "ELEC", "
 _MONTHS = "jan feb mar apr may jun jul aug sep oct nov dec".split()
 _PAGES = re.compile(r"([A-Za-z]*\d+)-([A-Za-z]*\d+)")
 _ADDRESS = re.compile(r"https?://[!#-;=?-\[\]_a-z~]+")  # without what ends a field in LaTeX
-_INITIALS = re.compile(r"(?P<family>.+?) (?P<given>[A-Z](?:-?[A-Z]){0,3})(?: (?P<suffix>Jr|Sr|2nd|3rd|4th|II|III))?")
+_CAPITALS = "".join(letter for letter in map(chr, range(0x41, 0x530)) if letter.isupper())  # Latin, Greek, Cyrillic
+_TWO = "I[au]|[JY][aeu]|[CSZKP]h|Ts"  # Russian names have initials of two letters beside others: Amelin IuA
+_INITIAL = f"(?:{_TWO}|[{_CAPITALS}])"
+_INITIALS = re.compile(
+    rf"(?P<family>.+?) (?P<given>(?:[{_CAPITALS}]|(?:{_TWO})(?=-?{_INITIAL}))(?:-?{_INITIAL}){{0,3}})"
+    r"(?: (?P<suffix>Jr|Sr|2nd|3rd|4th|II|III|IV))?"
+)
 _LATEX = str.maketrans(
     {"\\": r"\textbackslash{}", "^": r"\textasciicircum{}", "~": r"\textasciitilde{}"}
     | {c: f"\\{c}" for c in "{}$&#%_"}
@@ -95,7 +101,7 @@ def _person(author: str, is_sponsor: bool) -> dict[str, str]:
     person = None if is_sponsor else _INITIALS.fullmatch(author)
     if person is None:
         return {"literal": author}
-    given = re.sub(r"([A-Z])(-?)(?=[A-Z-]|$)", r"\1. \2", person["given"]).replace(" -", "-").strip()
+    given = re.sub(rf"({_INITIAL})(-?)", r"\1. \2", person["given"]).replace(" -", "-").strip()
     parts = {"family": person["family"], "given": given, "suffix": person["suffix"]}
     return {part: text for part, text in parts.items() if text}
 

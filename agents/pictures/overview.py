@@ -4,7 +4,7 @@
 """
 
 from base64 import b64encode
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from html import escape
 from pathlib import Path
 from typing import Literal, NamedTuple
@@ -65,6 +65,28 @@ class Overview:
         """Names of the panels that have something to show."""
         filled = dict(zip(PANELS, (self.effects, self.certainties, self.years), strict=True))
         return tuple(name for name in PANELS if filled[name])
+
+    @property
+    def name(self) -> str:
+        """Name of the picture among those of a report."""
+        return "overview"
+
+    @property
+    def caption(self) -> str:
+        """Caption that says what is drawn."""
+        drawn = {
+            "estimates": "ratios as reported, with intervals; outcomes and comparators differ, so nothing is pooled",
+            "certainty": "certainty that each drug helps, by GRADE",
+            "years": "results by year of publication",
+        }
+        words = "; ".join(drawn[name] for name in self.panels)
+        return f"{words[:1].upper()}{words[1:]}."
+
+    def shortened(self, most: int, least_effects: int) -> "Overview":
+        """Return one panel with at most so many rows: the estimates if they are enough, else the certainties."""
+        if len(self.effects) >= least_effects:
+            return replace(self, effects=self.effects[:most], certainties=(), years=())
+        return replace(self, effects=(), certainties=self.certainties[:most], years=())
 
     @property
     def description(self) -> str:

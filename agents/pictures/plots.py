@@ -45,8 +45,10 @@ _SETTINGS: dict[Any, Any] = {
 
 
 @lru_cache(maxsize=128)
-def draw(plot: ForestPlot, form: Literal["svg", "png"] = "svg", width: float = WIDE) -> bytes:
-    """Draw a plot on white; width `WIDE` for pages and documents, `NARROW` for phones."""
+def draw(plot: ForestPlot | Overview, form: Literal["svg", "png"] = "svg", width: float = WIDE) -> bytes:
+    """Draw a plot on white; width `WIDE` for pages and documents, `NARROW` for phones, but for overviews."""
+    if isinstance(plot, Overview):
+        return draw_overview(plot, form)
     is_narrow = width == NARROW
     file = io.BytesIO()
     with mpl.rc_context(_SETTINGS), warnings.catch_warnings():

@@ -108,6 +108,12 @@ class ResearchReport(ReportContent):
         file = Path(path)
         return write_file(file, render(self, to or format_for(file).name), "; name another file")
 
+    def to_paper(self) -> ReportTree:
+        """Return the tree for paper: the answer, a picture, the candidates; details open the appendix."""
+        from ..exports.paper import arrange_for_paper  # noqa: PLC0415  as above
+
+        return arrange_for_paper(self.to_tree(), overview_of(self))
+
     def plot(self) -> Overview:
         """Return a picture of what there is to plot: estimates of comparisons, certainty by drug, results by year.
 
