@@ -345,6 +345,15 @@ def _study_name(row: EvidenceRow, reference: Mapping[str, Any]) -> str:
     return f"{one_line(surname(str(authors[0])), 24)} {year}".strip() if authors else short(row.title, _LONGEST_TITLE)
 
 
+def name_study(report: ReportContent, key: str) -> str:
+    """Name a record by first author and year, or by its number without authors."""
+    reference = report.reference_of(key)
+    authors, year = reference.get("authors") or [], str(reference.get("date") or "")[:4]
+    if key.startswith("nct:") or not authors:
+        return record_name(key)
+    return f"{one_line(surname(str(authors[0])), 24)} {year if year.isdigit() else ''}".strip()
+
+
 def _passages(candidate: DrugCandidate, row: EvidenceRow, is_whole: bool) -> Iterator[Block]:
     """Yield the passages behind a row, each once."""
     passages = [(row.sentence, row.section), (row.in_figures, row.in_figures_section)]

@@ -9,8 +9,9 @@ from pydantic_core import PydanticCustomError
 
 from willowbark.tools.errors import UsageError
 from willowbark.tools.http.endpoints import Endpoints
+from willowbark.tools.wording import nearest
 
-from ..config import Depth, LibrarySettings, ReportWords, RoleSettings, Settings, excess_of, nearest, wording_of
+from ..config import Depth, LibrarySettings, ReportWords, RoleSettings, Settings, excess_of, wording_of
 from ..events import AgentEvent, Veto
 from ..model_clients import BASELINE
 

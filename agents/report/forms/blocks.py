@@ -145,7 +145,7 @@ class Figure:
     """A picture, described in words in forms that cannot show it."""
 
     plot: Any
-    """A `ForestPlot` of `agents.pictures`, with its caption and description."""
+    """A `ForestPlot` or `Overview` of `agents.pictures`, with its caption and description."""
     kind: Literal["figure"] = "figure"
 
 

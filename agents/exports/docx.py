@@ -1,4 +1,4 @@
-"""Export a report as a Word document: headings, tables, pictures with alternative texts, references.
+"""Export a report as a Word document: the answer, contents, a picture, tables, references, then the appendix.
 
 Tables with whole titles or passages in their rows become lists. https://python-docx.readthedocs.io
 """
@@ -6,19 +6,25 @@ Tables with whole titles or passages in their rows become lists. https://python-
 import io
 import zipfile
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 import docx
 from docx.document import Document as WordDocument
+from docx.enum.text import WD_ALIGN_PARAGRAPH, WD_BREAK, WD_TAB_ALIGNMENT, WD_TAB_LEADER
 from docx.oxml import OxmlElement
+from docx.oxml.ns import qn
 from docx.shared import Length, Mm, Pt
 from docx.text.paragraph import Paragraph as WordParagraph
 
-from willowbark.agents.report.forms import blocks as nodes
-from willowbark.agents.report.forms import line
-from willowbark.agents.report.forms.blocks import Block, TreeNode, flow, spans
-from willowbark.agents.report.model import ResearchReport
+from ..report.forms import blocks as nodes
+from ..report.forms import line
+from ..report.forms.blocks import Block, TreeNode, flow, spans
+from .paper import MILLIMETRES, paper_size
 
-TEXT_WIDTH = Mm(174)  # of an A4 page with margins of 18 mm
+if TYPE_CHECKING:
+    from ..report.model import ResearchReport
+
+TEXT_WIDTH = Mm(174)  # of an A4 page with margins of 18 mm; on Letter they are wider
 _SMALL = Pt(8.5)
 _LINE = 105  # wide characters of that size in a line of text
 _MARGIN = 5  # of a cell, with bold text, in characters
@@ -26,24 +32,9 @@ _LISTS = {"points": "List Bullet", "steps": "List", "references": "List", "lines
 _SIZES = {"Normal": 10, "Caption": 8.5, "Title": 20, "Quote": 9.5, "Heading 1": 15, "Heading 2": 12, "Heading 3": 10.5}
 
 
-def as_docx(report: ResearchReport) -> bytes:
+def as_docx(report: "ResearchReport") -> bytes:
     """Export as a Word document; the same report gives the same bytes."""
-    tree, word = report.to_tree(), docx.Document()
-    properties, when = word.core_properties, report.generated_at.replace(tzinfo=None)
-    properties.title, properties.subject = line(report.title)[:255], line(report.research_question)[:255]
-    properties.author = properties.last_modified_by = "Willowbark"
-    properties.comments, properties.language = "", "en"
-    properties.created = properties.modified = when
-    page = word.sections[0]
-    page.page_width, page.page_height = Mm(210), Mm(297)
-    page.left_margin = page.right_margin = page.top_margin = page.bottom_margin = Mm(18)
-    word.styles["Normal"].font.name = "Calibri"
-    for name, size in _SIZES.items():
-        word.styles[name].font.size, word.styles[name].paragraph_format.space_after = Pt(size), Pt(3)
-    word.add_heading(line(tree.title), 0)
-    word.add_paragraph().add_run(line(tree.question)).italic = True
-    for blocks in (tree.opening, tree.sections, tree.closing, (tree.appendix,) if tree.appendix else ()):
-        _write(word, blocks, 1)
+    word = make_document(report.to_paper(), report)
     packed, again = io.BytesIO(), io.BytesIO()
     word.save(packed)
     with zipfile.ZipFile(packed) as source, zipfile.ZipFile(again, "w", zipfile.ZIP_DEFLATED) as target:
@@ -52,11 +43,111 @@ def as_docx(report: ResearchReport) -> bytes:
     return again.getvalue()
 
 
+def make_document(tree: nodes.ReportTree, report: "ResearchReport") -> WordDocument:
+    """Write a tree as a document of the reader's paper, with contents and page numbers; the report dates it."""
+    word = docx.Document()
+    properties, when = word.core_properties, report.generated_at.replace(tzinfo=None)
+    properties.title, properties.subject = line(report.title)[:255], line(report.research_question)[:255]
+    properties.author = properties.last_modified_by = "Willowbark"
+    properties.comments, properties.language = "", "en"
+    properties.created = properties.modified = when
+    _set_page(word)
+    word.styles["Normal"].font.name = "Calibri"
+    for name, size in _SIZES.items():
+        word.styles[name].font.size, word.styles[name].paragraph_format.space_after = Pt(size), Pt(3)
+    word.add_heading(line(tree.title), 0)
+    word.add_paragraph().add_run(line(tree.question)).italic = True
+    first, *others = tree.sections
+    _write(word, (*tree.opening, first), 1)
+    appendix = (tree.appendix,) if tree.appendix else ()
+    _write_contents(word, (*others, *appendix))
+    _write(word, (*others, *tree.closing), 1)
+    if appendix:
+        word.add_paragraph().add_run().add_break(WD_BREAK.PAGE)
+        _write(word, appendix, 1)
+    return word
+
+
+def _set_page(word: WordDocument) -> None:
+    """Set paper, margins and a footer with the page's number."""
+    width, height = MILLIMETRES[paper_size()]
+    page = word.sections[0]
+    page.page_width, page.page_height = Mm(width), Mm(height)
+    page.left_margin = page.right_margin = Length((Mm(width) - TEXT_WIDTH) // 2)
+    page.top_margin = page.bottom_margin = Mm(18)
+    footer = page.footer.paragraphs[0]
+    footer.alignment = WD_ALIGN_PARAGRAPH.CENTER
+    for text, field in (("", "PAGE"), (" / ", "NUMPAGES")):
+        footer.add_run(text)
+        _add_field(footer, field, "1")
+
+
+def _write_contents(word: WordDocument, sections: Iterable[nodes.Section]) -> None:
+    """Write a table of contents, whose entries lead to headings; Word and LibreOffice fill the numbers of pages."""
+    word.add_paragraph("Contents", style="Caption").paragraph_format.space_before = Pt(6)
+    main = list(sections)
+    every = [section for each in main for section in (each, *_sections_of_appendix(each))]
+    for section in every:
+        entry = word.add_paragraph(style="Normal")
+        entry.paragraph_format.space_after = Pt(0)
+        entry.paragraph_format.left_indent = Mm(0 if section in main else 6)
+        entry.paragraph_format.tab_stops.add_tab_stop(TEXT_WIDTH, WD_TAB_ALIGNMENT.RIGHT, WD_TAB_LEADER.DOTS)
+        _add_link(entry, line(section.title), f"_{section.id}")
+        entry.add_run("\t")
+        _add_field(entry, f"PAGEREF _{section.id} \\h", "")
+    word.add_paragraph().paragraph_format.space_after = Pt(0)
+
+
+def _sections_of_appendix(section: nodes.Section) -> list[nodes.Section]:
+    if section.id != "appendix":
+        return []
+    return [block for block in section.blocks if isinstance(block, nodes.Section)]
+
+
+def _add_field(paragraph: WordParagraph, instruction: str, shown: str) -> None:
+    """Add a field that Word computes; `shown` stands until it does.
+
+    https://learn.microsoft.com/en-us/dotnet/api/documentformat.openxml.wordprocessing.fieldchar
+    """
+    for kind in ("begin", "instruction", "separate", "shown", "end"):
+        run = paragraph.add_run()
+        if kind == "shown":
+            run.text = shown
+            continue
+        is_text = kind == "instruction"
+        element = OxmlElement("w:instrText" if is_text else "w:fldChar")
+        if is_text:
+            element.text = instruction
+        else:
+            element.set(qn("w:fldCharType"), kind)
+        run._r.append(element)
+
+
+def _add_link(paragraph: WordParagraph, text: str, bookmark: str) -> None:
+    link = OxmlElement("w:hyperlink")
+    link.set(qn("w:anchor"), bookmark)
+    run = paragraph.add_run(text)
+    link.append(run._r)
+    paragraph._p.append(link)
+
+
+def _mark(heading: WordParagraph, bookmark: str, number: int) -> None:
+    """Put a bookmark around a heading, to which contents lead."""
+    start, end = OxmlElement("w:bookmarkStart"), OxmlElement("w:bookmarkEnd")
+    for element in (start, end):
+        element.set(qn("w:id"), str(number))
+    start.set(qn("w:name"), bookmark)
+    heading._p.insert(1 if heading._p.pPr is not None else 0, start)
+    heading._p.append(end)
+
+
 def _write(word: WordDocument, blocks: Iterable[Block], level: int) -> None:
     for block in blocks:
         match block:
             case nodes.Section():
-                word.add_heading(line(block.title) + (f" ({line(block.note)})" if block.note else ""), min(level, 9))
+                note = f" ({line(block.note)})" if block.note else ""
+                heading = word.add_heading(f"{line(block.title)}{note}", min(level, 9))
+                _mark(heading, f"_{block.id}", len(word.paragraphs))
                 _write(word, block.blocks, level + 1)
             case nodes.Details():
                 word.add_paragraph().add_run(line(block.summary)).bold = True
@@ -71,7 +162,7 @@ def _write(word: WordDocument, blocks: Iterable[Block], level: int) -> None:
             case nodes.Quote():
                 _add_runs(word.add_paragraph(style="Quote"), flow(block))
             case nodes.Figure():
-                from willowbark.agents.pictures import plots  # noqa: PLC0415  needs another extra
+                from ..pictures import plots  # noqa: PLC0415  needs another extra
 
                 shape = word.add_picture(io.BytesIO(plots.draw(block.plot, "png")), TEXT_WIDTH)
                 shape._inline.docPr.set("descr", line(block.plot.description))
