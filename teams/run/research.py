@@ -118,6 +118,8 @@ async def research_stream(
             settings = settings.model_copy(update={"llm": settings.llm.model_copy(update={"structured_output": True})})
         asked, understanding = await understand(asked, client, options.cancellation_token, limit)
         model = model_of(client)  # only now is its support for schemas known
+        if options.hooks:  # stored with the run, so that a replay asks the same
+            settings = settings.overridden({"research.look_up_ahead": False})
         settings = _with_token_limit(settings, is_baseline=model.name == BASELINE and not others)
         for name, other in others.items():
             await preflight(other, name, timeout_s=limit)
