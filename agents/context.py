@@ -18,7 +18,7 @@ from willowbark.tools.reading.sections import DecidingReason
 from willowbark.tools.records.enclosure import new_marker
 from willowbark.tools.records.evidence import Evidence, merge
 from willowbark.tools.search import SourceReply, rank
-from willowbark.tools.toolbox import ToolGate
+from willowbark.tools.toolbox import ToolGate, look_up_ahead
 from willowbark.tools.works.fulltext import FULL_TEXT_LIMIT, mark_whole, may_be_open, read_full_texts
 from willowbark.tools.works.identity import link, published_articles, resolve, settle
 from willowbark.tools.works.trust import check_trust
@@ -53,6 +53,8 @@ class RunContext:
     readings: Readings = field(default_factory=Readings)
     stopped: str | None = None
     """Why the run ended early, for the report; None if the judge gives the reason."""
+    looks_ahead: bool = False
+    """Whether databases are asked about drugs before a tool asks them; not where hooks may refuse the tool's calls."""
     reads_in_batches: bool = False
     """Whether publications are read through the provider's batch API."""
     reads_in_short: bool = False
@@ -79,6 +81,20 @@ class RunContext:
         """Start reading records while waiting for other replies; saves the judge time, with the same result."""
         if self.asked and records:
             self._ahead.append(asyncio.ensure_future(self._read(self.asked, records)))
+
+    def look_up_ahead(self, leading: Sequence[str], further: Sequence[str]) -> None:
+        """Start looking up candidates while the next round searches: drug databases take three replies in a row.
+
+        Called by the judge alone, so that a run and its replay ask the same.
+
+        Args:
+            leading: drugs with a verdict, best first.
+            further: other candidates, which the next round may decide.
+        """
+        if not self.looks_ahead or self.transport is None or self.transport.endpoints.library is not None:
+            return
+        asking = look_up_ahead(self.tools, leading, further, self.transport)
+        self._ahead.append(asyncio.ensure_future(asking))
 
     async def with_full_texts(self, question: Question, replies: Sequence[SourceReply]) -> list[SourceReply]:
         """Add full texts to the open publications of a turn that decide most, before a model reads them.

@@ -161,6 +161,9 @@ class JudgeAgent(Analyst[JudgeMemory], Component[JudgeAgentConfig]):
             verdict.notes.append(self._describe_limit(dossier.tokens_used))
         if verdict.recommendation == "synthesize":
             verdict.notes += _name_unasked(dossier)
+        elif iteration == 1:
+            decided = [candidate.drug for candidate in candidates if candidate.has_verdict]
+            run.look_up_ahead(decided, [each.drug for each in candidates if not each.has_verdict])
         verdict.notes += [f"Not every search proposed by the {self.name} was made: {why}" for why in why_not]
         verdict.notes += [
             f"{self.name}: {count} of the model's {what} excluded, since no record was read on them"

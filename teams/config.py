@@ -118,6 +118,9 @@ class ResearchSettings(OrchestratorConfig):
     """The judge's confidence at which the evidence is sufficient."""
     include_rag: bool = False
     """Whether a language model that judges or writes may query the collected records with the tool `ask_records`."""
+    look_up_ahead: bool = True
+    """Whether drug databases are asked about the first candidates while the next round searches. A run with hooks does
+    not, since these may refuse the call that would ask."""
     approve: bool = False
     """Whether a person is asked which candidates the report should cover, as with `ask --approve`."""
     approval_default: Literal["all", "none"] = "all"

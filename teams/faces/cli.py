@@ -458,7 +458,7 @@ def screen(
     options = _run_options(given)
     settings = options.chosen()
     names, wanted = read_names(file, CONDITION_COLUMNS), read_names(drugs, DRUG_COLUMNS) if drugs else []
-    searched, reads = open_library(library) if library else None, engine_of(engine)
+    searched, reads = open_library(library, complain) if library else None, engine_of(engine)
     for line in searched.contents.unread if searched else ():
         complain(f"library {library}: {line}")
     model = None
@@ -585,7 +585,8 @@ def library_read(folder: _FOLDER, *, quiet: bool) -> None:
 
     from ..screening.library_reading import read_library  # noqa: PLC0415
 
-    done = read_library(open_library(folder), (lambda _: None) if quiet else faces.terminal.complain)
+    tell = (lambda _: None) if quiet else faces.terminal.complain
+    done = read_library(open_library(folder, tell), tell)
     typer.echo(f"{done.seen:,} records, {done.read:,} of them read now ({done.readings:,} readings)")
     if done.table is None:
         faces.terminal.complain(str(MissingExtra("Parquet, which is not written,", "scale")))

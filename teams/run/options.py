@@ -197,12 +197,16 @@ class RunOptions(BaseModel, frozen=True, extra="forbid", arbitrary_types_allowed
         check = understood_question if settings.llm.model == BASELINE else validate_question
         return check(self.question or "")
 
-    def sources_at(self, settings: Settings) -> Endpoints:
-        """Return the sources' endpoints; UsageError if a source lacks its key, or the library is not as expected."""
+    def sources_at(self, settings: Settings, tell: Callable[[str], None] = lambda _: None) -> Endpoints:
+        """Return the sources' endpoints; `tell` receives a line before a large library is indexed.
+
+        Raises:
+            UsageError: a source lacks its key, or the library is not as expected.
+        """
         if self.endpoints is not None:
             return self.endpoints
         if settings.library.path is not None:
-            return Endpoints(library=library_of(settings.library))
+            return Endpoints(library=library_of(settings.library, tell))
         endpoints = Endpoints.public()
         endpoints.require(settings.tools.sources)
         return _with_limits(endpoints, settings)
@@ -222,11 +226,11 @@ def _with_limits(endpoints: Endpoints, settings: Settings) -> Endpoints:
     return endpoints.model_copy(update={"by_source": by_source, "email": email})
 
 
-def library_of(asked: LibrarySettings) -> "Library":
+def library_of(asked: LibrarySettings, tell: Callable[[str], None] = lambda _: None) -> "Library":
     """Open the library that settings name; UsageError if it cannot be read, or holds other records than they say."""
     from willowbark.tools.library import open_library  # noqa: PLC0415  online runs need none
 
-    library = open_library(asked.path or "bundled")
+    library = open_library(asked.path or "bundled", tell)
     if asked.digest not in (None, library.contents.digest):
         raise UsageError(f"the library {library.path} no longer holds the records that it held for this run")
     return library
