@@ -55,7 +55,7 @@ from willowbark.tools.toolbox import EvidenceTool, InputKind, asked_by
 from willowbark.tools.wording import counted, listed
 
 from .asking import ModelUnavailable, add_usage, in_a_line, provider_error_line, reads_requests, without_thoughts
-from .asking.reader import read, to_read
+from .asking.reader import list_unreadable, read, to_read
 from .assessment import AssessmentMessage
 from .context import RunContext
 from .findings import Findings, FindingsMessage, Specialist
@@ -220,6 +220,7 @@ class SpecialistAgent(AssistantAgent, Component[SpecialistAgentConfig]):
     def join(self, run: RunContext) -> None:
         """Join a run: the tools use its transport, after its hooks."""
         self._run = run
+        run.reader = self._reader or self._model_client
         run.tools.update(tool.name for tool in tools_of(self))
 
     async def on_messages_stream(
@@ -413,7 +414,8 @@ class SpecialistAgent(AssistantAgent, Component[SpecialistAgentConfig]):
         if reads_requests(client):
             return
         found.replies = await run.with_full_texts(question, found.replies)
-        publications = to_read(merge(found.records), question, in_short=run.reads_in_short)
+        records = merge(found.records)
+        publications = to_read(records, question, in_short=run.reads_in_short)
         new = [each for each in publications if each.fingerprint not in self._was_read]
         left_s = max(0.0, deadline - time.monotonic())
         said = await read(
@@ -422,6 +424,8 @@ class SpecialistAgent(AssistantAgent, Component[SpecialistAgentConfig]):
         self._was_read |= said.done
         add_usage(turn.used, said.usage)
         found.readings, found.studies, found.reading_notes = said.readings, said.studies, said.notes
+        found.unread = [*said.unread.values(), *list_unreadable(records, question)]
+        found.reading_counts = said.counts
         found.reading_tokens = said.usage.prompt_tokens, said.usage.completion_tokens
         found.batch_tokens = said.batched.prompt_tokens, said.batched.completion_tokens
         found.whole_texts = said.whole

@@ -20,7 +20,7 @@
 A comparison with another arm decides before one with baseline, everybody before a subgroup, the primary outcome before
 others, efficacy before surrogates. Of comparisons of one rank the first that decides counts, as a study lists its
 deciding one first. In studies of harm, cost or use, surrogates say nothing; in those of mechanism in patients or
-animals, only those that decide do. A comparator is never credited or
+animals, only those that decide do. What is disputed decides nothing. A comparator is never credited or
 blamed by another drug's result.
 """
 
@@ -93,7 +93,7 @@ def stance_of(study: Study, drug: str, applies: Applies = _apply_always) -> Drug
 
 
 def _derive_stance(study: Study, drug: str, applies: Applies) -> DrugStance:
-    applying = [row for row in study.comparisons if applies(row)]
+    applying = [row for row in study.comparisons if not row.disputed and applies(row)]
     rows = [row for row in applying if _is_of_efficacy(study, row)]
     own = [row for row in rows if drug in study.contrast_of(row)]
     alone = [row for row in own if study.contrast_of(row) == {drug}]
@@ -133,7 +133,7 @@ def _find_view(study: Study, drug: str, applies: Applies) -> StatedView | None:
     if drug in study.background:
         return None
     for view in study.statements:
-        if view.drug == drug and view.says in _STATED and applies(view):
+        if view.drug == drug and view.says in _STATED and not view.disputed and applies(view):
             return view
     return None
 
