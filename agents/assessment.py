@@ -21,6 +21,7 @@ from willowbark.tools.appraisal.views import MatchedStudy
 from willowbark.tools.mechanism import HypothesisAssessment
 from willowbark.tools.questions import parse_question
 from willowbark.tools.questions.trials import trial_queries
+from willowbark.tools.reading.reading import StudyDesign
 from willowbark.tools.records.card import ENTRIES, STUDIES
 from willowbark.tools.records.enclosure import embed, enclose_lines, new_marker, one_line, unmarked
 from willowbark.tools.records.evidence import Evidence
@@ -358,10 +359,13 @@ def study_lines(candidates: Sequence[Candidate]) -> list[dict[str, Any]]:
     for candidate in candidates:
         for record in candidate.records[:SHOWN_READINGS]:
             line = study_line(candidate, record)
-            place = (record.key, line.get("passage", ""))
-            if place in shown:
+            passage = line.get("passage", "")
+            tells = passage or "result" in line or record.item.design is StudyDesign.registry_entry
+            if not tells:  # it names the drug and says nothing of it
+                continue
+            if passage and (record.key, passage) in shown:
                 line["passage"] = "as above"
-            shown.add(place)
+            shown.add((record.key, passage))
             lines.append(line)
     return lines[:SHOWN_STUDIES]
 
