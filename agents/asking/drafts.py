@@ -24,6 +24,9 @@ MAX_DRUGS = 12  # of an arm
 MAX_COMPARISONS = 16  # of a review
 MAX_STATEMENTS = 12
 MAX_HARMS = 8
+MAX_SENTENCE = 600  # characters of a written sentence
+MAX_KEYS = 8  # records that one sentence rests on
+MAX_CHECKED = 120  # sentences of a report
 _BOUNDS = frozenset({"minLength", "maxLength", "minItems", "maxItems", "minimum", "maximum"})
 """Keywords that some OpenAI models refuse in strict mode:
 https://platform.openai.com/docs/guides/structured-outputs"""
@@ -52,6 +55,8 @@ Score = Annotated[int, Field(ge=0, le=10)]
 Count = Annotated[int, Field(ge=0)]
 """People; 0 where they are not told, since small models write a number rather than null."""
 Told = Literal["yes", "no", "untold"]
+BorneOut = Literal["yes", "partly", "no"]
+"""Whether passages say what a sentence says."""
 
 
 class Draft(BaseModel):
@@ -256,6 +261,56 @@ class ReportDraft(Draft):
     """A model's part of a report; everything else in it is computed."""
 
     claims: Annotated[list[ClaimDraft], UpTo(120)]
+
+
+class SentenceDraft(Draft):
+    """A sentence of a report in a model's words, with the keys of what it rests on."""
+
+    text: Annotated[str, UpTo(MAX_SENTENCE, least=1)]
+    keys: Annotated[list[ShortName], UpTo(MAX_KEYS)]
+
+
+class DrugParagraphDraft(Draft):
+    """A paragraph on one drug."""
+
+    drug: ShortName
+    sentences: Annotated[list[SentenceDraft], UpTo(8)]
+
+
+class WrittenDraft(Draft):
+    """A model's answer in its own words; a report shows the sentences that stand."""
+
+    answer: Annotated[list[SentenceDraft], UpTo(24)]
+    drugs: Annotated[list[DrugParagraphDraft], UpTo(16)]
+    mechanism: Annotated[list[SentenceDraft], UpTo(12)]
+    would_change: Annotated[list[SentenceDraft], UpTo(8)]
+
+
+class MendedSentenceDraft(SentenceDraft):
+    """A sentence written again."""
+
+    number: Count
+
+
+class MendedDraft(Draft):
+    """Sentences that did not stand, written again; those left out are given up."""
+
+    sentences: Annotated[list[MendedSentenceDraft], UpTo(MAX_CHECKED)]
+
+
+class SentenceVerdictDraft(Draft):
+    """What a checker says of one sentence."""
+
+    number: Count
+    words: Annotated[str, UpTo(300)] = Field(description="Words that the passages do not bear out; else empty.")
+    borne_out: BorneOut
+    advises: bool
+
+
+class CheckDraft(Draft):
+    """A checker's verdicts, one a sentence."""
+
+    verdicts: Annotated[list[SentenceVerdictDraft], UpTo(MAX_CHECKED)]
 
 
 class QuestionDraft(BaseModel, extra="forbid"):

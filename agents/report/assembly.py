@@ -48,6 +48,9 @@ def assemble(material: Material, mechanisms: MechanismFindings) -> ResearchRepor
     parts = first_screen(material, candidates, answered)
 
     references = References(material.records)
+    written = material.written
+    if written is not None:
+        references.cite(key for sentence in written.sentences() for key in sentence.citations)
     answer = references.write("What was asked", answered.below(parts[0].text)) if answered else None
     references.cite(key for part in parts for key in part.citations)
     references.cite(c.best_estimate.key for c in candidates if c.best_estimate and c.name in blocks)
@@ -64,7 +67,8 @@ def assemble(material: Material, mechanisms: MechanismFindings) -> ResearchRepor
     rated = rate_confidence(material, answered)
     return ResearchReport(
         title=write_line("summary", "title", m=material),
-        executive_summary=in_short(parts),
+        executive_summary=in_short(parts, written),
+        written=written,
         summary_parts=parts,
         research_question=material.dossier.question,
         answer=answer,

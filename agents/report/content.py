@@ -22,6 +22,7 @@ from willowbark.tools.wording import counted
 
 from ..approval import Approval
 from ..asking.claims import Claim
+from ..checking.written import WrittenAnswer
 from ..pictures import estimate
 from .forms.blocks import Block, Cite
 from .forms.markdown import blocks_in_markdown
@@ -39,6 +40,8 @@ READING, BATCHED = "reading", "reading in batches"
 """In the account of tokens: specialists' reading, apart from their choice of queries; the same at a batch's price."""
 TEXTS, BATCHED_TEXTS = "reading whole full texts", "reading whole full texts in batches"
 """In the account of tokens: the reading of full texts that decide, in prompts of their own; likewise."""
+CHECKING = "checker"
+"""In the account of tokens: the calls that compare written sentences with what they cite."""
 OTHER_CALLS = "other"
 """In the account of tokens: calls outside turns, such as the reading of the question and lost answers."""
 RUNNING = frozenset({"RECRUITING", "NOT_YET_RECRUITING", "ENROLLING_BY_INVITATION", "ACTIVE_NOT_RECRUITING"})
@@ -429,6 +432,8 @@ class ReportContent(BaseModel, extra="forbid"):
     summary_parts: list[SummaryPart] = []
     """The first screen, of which the summary is as much as fits."""
     research_question: str
+    written: WrittenAnswer | None = None
+    """The answer in a language model's words, each sentence cited and checked; None where none wrote."""
     answer: ReportSection | None = None
     """Evidence for the answer to what is asked beside what helps; None for others."""
     methodology: ReportSection

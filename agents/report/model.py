@@ -58,6 +58,9 @@ class ResearchReport(ReportContent):
     def to_digest(self, most_bytes: int = MOST_BYTES) -> EvidenceDigest:
         """Return a digest in at most `most_bytes`: the answer, and studies with quotes by drug."""
         answer = self.summary_parts[0].line if self.summary_parts else self.executive_summary
+        if self.written is not None and self.written.answer:
+            answer = " ".join([self.written.warning, *(sentence.text for sentence in self.written.answer)]).strip()
+            answer = f"{answer} ({self.written.provenance})"
         lines = [
             EvidenceLine(
                 drug=candidate.name,

@@ -10,7 +10,7 @@ from pydantic_core import PydanticCustomError
 from willowbark.tools.errors import UsageError
 from willowbark.tools.http.endpoints import Endpoints
 
-from ..config import Depth, LibrarySettings, RoleSettings, Settings, excess_of, nearest, wording_of
+from ..config import Depth, LibrarySettings, ReportWords, RoleSettings, Settings, excess_of, nearest, wording_of
 from ..events import AgentEvent, Veto
 from ..model_clients import BASELINE
 
@@ -98,6 +98,8 @@ class RunOptions(BaseModel, frozen=True, extra="forbid", arbitrary_types_allowed
     """Names of the sources to search."""
     include_rag: bool | None = _override("research.include_rag")
     """Whether judge and report agent may query the collected records."""
+    words: ReportWords | None = _override("report.words")
+    """`written` has a language model answer in its own words, each sentence checked; `quoted` prints only quotes."""
     max_tokens: int | None = _override("research.limits.max_tokens")
     """Tokens of all model calls; None takes the settings', by default 200,000 with a language model."""
     max_seconds: float | None = _override("research.limits.max_seconds")
