@@ -112,7 +112,7 @@ class CheckedStudy:
         return kept + sum(not line.startswith("harm") for line in self.dropped)
 
 
-class _Passage(NamedTuple):
+class _LocatedQuote(NamedTuple):
     """What a quote was found as."""
 
     parts: tuple[QuotedPassage, ...]
@@ -345,7 +345,7 @@ class _Check:
             disputed=find_wrong_use(text, arm.drugs[0], draft.condition or self._draft.condition) if is_gain else "",
         )
 
-    def _find_result(self, draft: ComparisonDraft, arm: Arm, versus: Arm | None) -> _Passage:
+    def _find_result(self, draft: ComparisonDraft, arm: Arm, versus: Arm | None) -> _LocatedQuote:
         """Find the sentences of a result, which are on a drug of either arm; Refused if they are none."""
         drugs = (*arm.drugs, *(versus.drugs if versus else ()))
         if drugs:
@@ -356,9 +356,9 @@ class _Check:
         is_told_early = draft.basis in _SECOND_HAND and found is not None and not found.zones <= {"A"}
         return self._find_passage(draft.quote, drugs, is_result=not is_told_early)
 
-    def _find_passage(self, quote: str, drugs: Sequence[str], *, is_result: bool) -> _Passage:
+    def _find_passage(self, quote: str, drugs: Sequence[str], *, is_result: bool) -> _LocatedQuote:
         parts = [self._find_part(part, drugs, is_result=is_result) for part in self._cut(quote)]
-        return _Passage(tuple(parts))
+        return _LocatedQuote(tuple(parts))
 
     def _find_part(self, quote: str, drugs: Sequence[str], *, is_result: bool) -> QuotedPassage:
         problem = "has no quote"
@@ -403,7 +403,7 @@ class _Check:
         problem = _why_no_figure(plain(draft.value), plain(text), arm.drugs, "tolerability")
         if problem:
             raise Refused(problem)
-        passage = _Passage((found.passage,)).joined
+        passage = _LocatedQuote((found.passage,)).joined
         what, written = _as_written(text, plain(draft.what)), _as_written(text, plain(draft.value))
         return _label(draft.arm), ArmHarm(what=what, written=written, passage=passage)
 

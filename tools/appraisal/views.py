@@ -165,10 +165,10 @@ def names_of_condition(condition: str) -> tuple[str, ...]:
 
 def views_of(read: MatchedStudy, whole: str) -> list[Reading]:
     """Return the readings of a study, one for each of its drugs, whose passages stand in a text."""
-    return [_View(read, drug, whole).reading for drug in sorted(read.study.drugs())]
+    return [_DrugView(read, drug, whole).reading for drug in sorted(read.study.drugs())]
 
 
-class _View:
+class _DrugView:
     """The reading of one drug."""
 
     def __init__(self, read: MatchedStudy, drug: str, whole: str) -> None:
