@@ -102,7 +102,7 @@ class ApproverAgent(Participant[Memory], UserProxyAgent, Component[ApproverAgent
         self._hear(messages, cancellation_token)
         run, approval, dossier = self._run, self._run.decided, self._memory.dossier
         if approval is None:
-            run.readings.take(dossier.readings, dossier.studies)
+            run.readings.hold(dossier.readings, dossier.studies, dossier.absent)
             _, candidates = await run.checked(dossier.asked, dossier.pool())
             proposals = proposals_of(candidates)
             request = ApprovalRequest(

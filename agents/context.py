@@ -7,6 +7,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, Literal, Protocol, runtime_checkable
 
+from willowbark.agents.autogen import ChatCompletionClient
 from willowbark.tools.appraisal.appraised import Readings
 from willowbark.tools.appraisal.candidates import Candidate, appraise_candidates, read_ahead, wanted_drugs
 from willowbark.tools.appraisal.deciding import find_deciding
@@ -64,6 +65,8 @@ class RunContext:
     marker: str = field(default_factory=new_marker)
     in_hand: dict[str, Findings] = field(default_factory=dict)
     """Findings of unfinished turns by specialist, counted in the report of a stopped run."""
+    reader: ChatCompletionClient | None = None
+    """The model that reads; None if no specialist has joined."""
     asked: Question | None = None
     tools: set[str] = field(default_factory=set)
     """Names of the tools of all specialists that have joined."""
@@ -150,7 +153,7 @@ class RunContext:
     async def digest(self, question: Question, found: Findings) -> EvidenceDigest:
         """Digest the studies of a turn's findings; a model's readings take precedence."""
         replies = found.replies
-        self.readings.take(found.readings, found.studies)
+        self.readings.take(found.readings, found.studies, [each.key for each in found.unread if each.is_absent])
         self._so_far = merge([*self._so_far, *(record for reply in replies for record in reply.records)])
         self.readings.begin(self._so_far)
         await self._read(question, [record for reply in replies for record in reply.records])

@@ -136,6 +136,8 @@ class ReportAgent(Analyst[ReportMemory], Component[ReportAgentConfig]):
             if isinstance(message, AssessmentMessage):
                 memory.assessments.append(message.content)
                 memory.judged = True
+                memory.dossier.fits |= message.content.fits
+                memory.dossier.read_again += message.content.read_again
             elif isinstance(message, FindingsMessage):
                 memory.judged = False
             elif isinstance(message, ApprovalMessage):
@@ -149,7 +151,7 @@ class ReportAgent(Analyst[ReportMemory], Component[ReportAgentConfig]):
             return
 
         # What a model writes or quotes, on the candidates that were not set aside.
-        run.readings.take(dossier.readings, dossier.studies)
+        run.readings.hold(dossier.readings, dossier.studies, dossier.absent)
         pool, appraised = await run.checked(dossier.asked, dossier.pool())
         approval = memory.approval or Approval(decided_by="nobody")
         aside = [c for c in appraised if c.has_verdict and not approval.lets(c.drug)]

@@ -265,8 +265,11 @@ def _appraise_study(record: Evidence, asked: Question, readings: Readings) -> di
     For drugs read by a model, its reading decides whether the study is on the condition; for others, the words do.
     """
     shown = readable(record)
-    given = readings.given_for(shown) if has_background(shown, asked) else {}
+    if kind_of(record) == "publication" and readings.is_absent(shown):
+        return {}
     read = readings.study_of(shown, Document.of(shown))
+    is_told = read is not None and read.people is not None
+    given = readings.given_for(shown) if is_told or has_background(shown, asked) else {}
     is_off = read is not None and read.match == "other" and read.fit_to(asked) not in COUNTED
     named = named_drugs(shown) if on_condition(shown, asked) and not is_off else []
     wanted = [drug for drug in dict.fromkeys((*named, *given)) if not is_left_out(drug, asked)]
