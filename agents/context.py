@@ -7,13 +7,14 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, Literal, Protocol, runtime_checkable
 
-from willowbark.tools.appraisal.appraised import Readings
+from willowbark.tools.appraisal.appraised import Readings, conditions_of
 from willowbark.tools.appraisal.candidates import Candidate, appraise_candidates, read_ahead, wanted_drugs
 from willowbark.tools.appraisal.deciding import find_deciding
 from willowbark.tools.contracts.run_contract import find_changes
 from willowbark.tools.errors import ReadingStopped
 from willowbark.tools.http.transport import Transport
 from willowbark.tools.questions import Question
+from willowbark.tools.reading.corrections import CorrectionBook
 from willowbark.tools.reading.sections import DecidingReason
 from willowbark.tools.records.enclosure import new_marker
 from willowbark.tools.records.evidence import Evidence, merge
@@ -162,6 +163,7 @@ class RunContext:
             The pool with versions merged and linked and, for records that support a verdict, retraction status, full
             texts of the best open ones and published versions of preprints; and the candidates, best supported first.
         """
+        pool = self._with_added(question, pool)
         key = (question, *(record.key for record in pool))
         if self._checked is None or self._checked[0] != key:
             known = link(settle(pool))
@@ -169,6 +171,19 @@ class RunContext:
                 known = await self._look_up(question, known, self.transport)
             self._checked = key, (known, await self._appraise(question, known))
         return self._checked[1]
+
+    async def checked_again(self, question: Question, pool: Sequence[Evidence], corrections: CorrectionBook) -> Checked:
+        """Appraise a pool as it was checked by what people say since; nothing more is looked up."""
+        known, _ = await self.checked(question, pool)
+        self.readings.correct(corrections)
+        known = link(settle(self._with_added(question, known)))
+        return known, await self._appraise(question, known)
+
+    def _with_added(self, question: Question, pool: Sequence[Evidence]) -> list[Evidence]:
+        """Return a pool with the records that people added for the question's conditions."""
+        known = set[str]().union(*({record.key, *record.identifiers} for record in pool))
+        added = self.readings.corrections.added_records(conditions_of(question))
+        return [*pool, *(record for record in added if known.isdisjoint({record.key, *record.identifiers}))]
 
     async def _appraise(self, question: Question, pool: Sequence[Evidence]) -> list[Candidate]:
         leaves_unread = self.stopped is not None

@@ -100,7 +100,8 @@ class ReportAgent(Analyst[ReportMemory], Component[AnalystConfig]):
         # The claims, on the candidates that were not set aside.
         run.readings.take(dossier.readings, dossier.studies)
         pool, appraised = await run.checked(dossier.asked, dossier.pool())
-        approval = memory.approval or Approval(decided_by="nobody")
+        decision = memory.approval or Approval(decided_by="nobody")
+        approval = decision.with_aside(appraised, dossier.asked, run.readings.corrections)
         aside = [c for c in appraised if c.has_verdict and not approval.lets(c.drug)]
         candidates = [candidate for candidate in appraised if candidate not in aside]
         aids = await self._aids(pool)

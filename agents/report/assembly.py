@@ -21,6 +21,7 @@ from willowbark.tools.works.trust import retraction_note, trust_summary
 
 from .answers import answer_of
 from .content import NONE_PROPOSED, NOT_REPORTED, DrugCandidate, EvidenceRow, StudyLimit
+from .corrected import list_corrections, tell_corrections
 from .findings import LONGEST, further_drugs, mechanism_of, mechanisms_found, methodology, safety
 from .material import Material
 from .model import ResearchReport
@@ -45,7 +46,11 @@ def assemble(material: Material, mechanisms: MechanismFindings) -> ResearchRepor
     candidates = [_drug_candidate(candidate, material, mechanisms, evidence) for candidate in material.shown]
     answered = answer_of(material, mechanisms)
     blocks = rows_of_blocks(candidates, evidence)
+    lines = list_corrections(material)
+    corrected = tell_corrections(lines, evidence)
     parts = first_screen(material, candidates, answered)
+    if corrected is not None:
+        parts.insert(len(parts) - 1, corrected)  # before the advice, which ends the first screen
 
     references = References(material.records)
     answer = references.write("What was asked", answered.below(parts[0].text)) if answered else None
@@ -105,6 +110,9 @@ def assemble(material: Material, mechanisms: MechanismFindings) -> ResearchRepor
         trials=trial_table(material.candidates, material.records),
         search_log=search_log(material.dossier),
         flow=flow(material),
+        corrections=lines,
+        notes=list(material.notes),
+        not_understood=list(material.changes),
     )
 
 

@@ -33,7 +33,7 @@ from willowbark.agents.report.content import TurnUsage
 from willowbark.agents.report.model import ReportMessage, ResearchReport
 from willowbark.agents.reporter import ReportAgent, turns_of
 from willowbark.agents.routing import route_of
-from willowbark.tools.appraisal.appraised import Readings
+from willowbark.tools.appraisal.appraised import Readings, conditions_of
 from willowbark.tools.appraisal.stored import StoredReader
 from willowbark.tools.contracts.run_contract import explainer
 from willowbark.tools.errors import WillowbarkError
@@ -41,6 +41,7 @@ from willowbark.tools.http.attempts import RetryPolicy
 from willowbark.tools.http.endpoints import Endpoints
 from willowbark.tools.http.transport import Transport
 from willowbark.tools.questions import parse_question
+from willowbark.tools.reading.corrections import CorrectionBook, corrections_beside, read_corrections
 from willowbark.tools.reading.store import STORE_FILE, StudyShelf
 from willowbark.tools.toolbox import replies_in
 from willowbark.tools.wording import capital
@@ -49,6 +50,7 @@ from ..budget import WARN_SHARE, Budget, Prices, estimate
 from ..config import DEPTHS, Settings
 from ..events import AgentEvent, EventType, ToolRequest
 from ..ledger import Journal, Model, Run, Turn, restore
+from ..ledger.journal import CORRECTIONS
 from ..ledger.model_calls import JournaledClient
 from ..model_clients import BASELINE, READS_REQUESTS, context_of
 from ..research_team import ResearchTeam, default_participants
@@ -101,7 +103,8 @@ class Course:
         self._iteration = 1
         self._warnings: list[str] = []
         self._reader = self._open_reader()
-        self._readings = Readings(self._reader)
+        self._corrections = self._take_corrections()
+        self._readings = Readings(self._reader, corrections=self._corrections)
         self._budget = Budget(
             Prices.of_run(self.model.name, self.settings.llm),
             max_tokens=self.settings.research.token_limit(is_baseline=self.model.name == BASELINE and not self.others),
@@ -207,7 +210,7 @@ class Course:
             unheard = {name: each for name, each in self._in_hand.items() if (name, each.iteration) not in heard}
             said += [FindingsMessage(content=each, source=name) for name, each in unheard.items()]
             readings = (
-                Readings(self._reader) if self._earlier else self._readings
+                Readings(self._reader, corrections=self._corrections) if self._earlier else self._readings
             )  # readings from before a resume are made again
             report = await partial_report(said, reason, self.settings, self.model.name, self._budget.account, readings)
 
@@ -221,6 +224,22 @@ class Course:
             if journal.failure is not None:
                 yield self._event("error", f"{journal.failure}")
         yield complete
+
+    def _take_corrections(self) -> CorrectionBook:
+        """Take what people say of records on the question's condition; what a run took before stays as it was."""
+        journal = self.journal
+        before = journal.find_reading(CORRECTIONS)
+        if before is not None:
+            return CorrectionBook.from_content(before)
+        path = self.options.corrections
+        if path is None and journal.ledger_path is not None:
+            path = corrections_beside(journal.ledger_path)
+        if path is None or journal.replaying or self._earlier:
+            return CorrectionBook()
+        corrections = read_corrections(path).on_conditions(conditions_of(parse_question(self.question)))
+        if corrections:
+            journal.keep_reading(CORRECTIONS, corrections.to_content())
+        return corrections
 
     def _open_reader(self) -> StoredReader:
         """Open the reader with the stores of this run; a replay takes from its ledger alone."""
