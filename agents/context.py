@@ -9,6 +9,7 @@ from typing import Any, Literal, Protocol, runtime_checkable
 
 from willowbark.tools.appraisal.appraised import Readings, conditions_of
 from willowbark.tools.appraisal.candidates import Candidate, appraise_candidates, read_ahead, wanted_drugs
+from willowbark.tools.appraisal.corrected import with_added
 from willowbark.tools.appraisal.deciding import find_deciding
 from willowbark.tools.contracts.run_contract import find_changes
 from willowbark.tools.errors import ReadingStopped
@@ -163,7 +164,7 @@ class RunContext:
             The pool with versions merged and linked and, for records that support a verdict, retraction status, full
             texts of the best open ones and published versions of preprints; and the candidates, best supported first.
         """
-        pool = self._with_added(question, pool)
+        pool = with_added(pool, self.readings.corrections, conditions_of(question))
         key = (question, *(record.key for record in pool))
         if self._checked is None or self._checked[0] != key:
             known = link(settle(pool))
@@ -176,14 +177,8 @@ class RunContext:
         """Appraise a pool as it was checked by what people say since; nothing more is looked up."""
         known, _ = await self.checked(question, pool)
         self.readings.correct(corrections)
-        known = link(settle(self._with_added(question, known)))
+        known = link(settle(with_added(known, corrections, conditions_of(question))))
         return known, await self._appraise(question, known)
-
-    def _with_added(self, question: Question, pool: Sequence[Evidence]) -> list[Evidence]:
-        """Return a pool with the records that people added for the question's conditions."""
-        known = set[str]().union(*({record.key, *record.identifiers} for record in pool))
-        added = self.readings.corrections.added_records(conditions_of(question))
-        return [*pool, *(record for record in added if known.isdisjoint({record.key, *record.identifiers}))]
 
     async def _appraise(self, question: Question, pool: Sequence[Evidence]) -> list[Candidate]:
         leaves_unread = self.stopped is not None

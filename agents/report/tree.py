@@ -119,7 +119,7 @@ def candidates(report: ReportContent) -> Section:
 
 
 def _is_sorted(report: ReportContent) -> bool:
-    """Whether the report sorts and does not judge: no language model or person read a study that decides."""
+    """Whether the report sorts and does not judge: no language model read a study that decides."""
     return not report.usage and not any(candidate.sorting.is_read_by_model for candidate in report.candidates)
 
 

@@ -8,9 +8,10 @@ from typing import Any, cast, get_args
 from pydantic import BaseModel, JsonValue, ValidationError
 
 from ..errors import UsageError
-from ..reading.corrections import Correction, Ruling
+from ..reading.corrections import Correction, CorrectionBook, Ruling
 from ..reading.numbers import EffectSize, Measure
 from ..reading.reading import Direction, StudyDesign
+from ..records.evidence import Evidence
 from ..records.study import Comparison, Estimate, Study, StudyPassage
 from .certainty import DECIDED, AppraisedItem
 from .stance import DrugStance, Says
@@ -123,6 +124,13 @@ def _find_comparison(content: Mapping[str, Any], number: str | None, path: str) 
     if number is None or not number.isdecimal() or not 1 <= int(number) <= len(rows):
         raise UsageError(f"{path}: the study has {len(rows)} comparisons, counted from 1")
     return rows[int(number) - 1]
+
+
+def with_added(pool: Sequence[Evidence], book: CorrectionBook, conditions: Sequence[str]) -> list[Evidence]:
+    """Return a pool with the records that people added for a question's conditions, those that it lacks."""
+    known = set[str]().union(*({record.key, *record.identifiers} for record in pool))
+    added = book.added_records(conditions)
+    return [*pool, *(record for record in added if known.isdisjoint({record.key, *record.identifiers}))]
 
 
 class EditedStudy(BaseModel, frozen=True, extra="forbid"):
