@@ -26,7 +26,7 @@ from .findings import LONGEST, further_drugs, mechanism_of, mechanisms_found, me
 from .material import Material
 from .model import ResearchReport
 from .summary import first_screen, in_short, rate_confidence
-from .tables import best_estimate, evidence_table, flow, list_studies, search_log, trial_table
+from .tables import best_estimate, evidence_table, flow, list_studies, rows_with_word, search_log, trial_table
 from .texts import References, Said, write_line, write_lines
 from .tree import rows_of_blocks
 
@@ -42,7 +42,9 @@ def assemble(material: Material, mechanisms: MechanismFindings) -> ResearchRepor
 
     Sections are written in the order that numbers the references.
     """
+    others = [candidate for candidate in material.candidates if candidate not in material.shown]
     evidence = evidence_table(material.shown, material.records)
+    evidence += rows_with_word(others, material.records)
     candidates = [_drug_candidate(candidate, material, mechanisms, evidence) for candidate in material.shown]
     answered = answer_of(material, mechanisms)
     blocks = rows_of_blocks(candidates, evidence)

@@ -75,6 +75,14 @@ def evidence_table(shown: Sequence[Candidate], records: Mapping[str, Evidence]) 
     return [_row(candidate.drug, each, records[each.key]) for candidate in shown for each in candidate.records]
 
 
+def rows_with_word(others: Sequence[Candidate], records: Mapping[str, Evidence]) -> list[EvidenceRow]:
+    """Return the rows of which people said something, of drugs that have no verdict, or none any more."""
+    rows = list[EvidenceRow]()
+    for candidate in others:
+        rows += [_row(candidate.drug, each, records[each.key]) for each in candidate.records if each.word]
+    return rows
+
+
 def _row(drug: str, appraised: AppraisedRecord, record: Evidence) -> EvidenceRow:
     item, told = appraised.item, appraised.told
     effects = list(told.effects) if appraised.sentence else []
