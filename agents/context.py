@@ -8,13 +8,15 @@ from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, Literal, Protocol, runtime_checkable
 
 from willowbark.agents.autogen import ChatCompletionClient
-from willowbark.tools.appraisal.appraised import Readings
+from willowbark.tools.appraisal.appraised import Readings, conditions_of
 from willowbark.tools.appraisal.candidates import Candidate, appraise_candidates, read_ahead, wanted_drugs
+from willowbark.tools.appraisal.corrected import with_added
 from willowbark.tools.appraisal.deciding import find_deciding
 from willowbark.tools.contracts.run_contract import find_changes
 from willowbark.tools.errors import ReadingStopped
 from willowbark.tools.http.transport import Transport
 from willowbark.tools.questions import Question
+from willowbark.tools.reading.corrections import CorrectionBook
 from willowbark.tools.reading.sections import DecidingReason
 from willowbark.tools.records.enclosure import new_marker
 from willowbark.tools.records.evidence import Evidence, merge
@@ -181,6 +183,7 @@ class RunContext:
             The pool with versions merged and linked and, for records that support a verdict, retraction status, full
             texts of the best open ones and published versions of preprints; and the candidates, best supported first.
         """
+        pool = with_added(pool, self.readings.corrections, conditions_of(question))
         key = (question, *(record.key for record in pool))
         if self._checked is None or self._checked[0] != key:
             known = link(settle(pool))
@@ -188,6 +191,13 @@ class RunContext:
                 known = await self._look_up(question, known, self.transport)
             self._checked = key, (known, await self._appraise(question, known))
         return self._checked[1]
+
+    async def checked_again(self, question: Question, pool: Sequence[Evidence], corrections: CorrectionBook) -> Checked:
+        """Appraise a pool as it was checked by what people say since; nothing more is looked up."""
+        known, _ = await self.checked(question, pool)
+        self.readings.correct(corrections)
+        known = link(settle(with_added(known, corrections, conditions_of(question))))
+        return known, await self._appraise(question, known)
 
     async def _appraise(self, question: Question, pool: Sequence[Evidence]) -> list[Candidate]:
         leaves_unread = self.stopped is not None

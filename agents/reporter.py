@@ -153,7 +153,8 @@ class ReportAgent(Analyst[ReportMemory], Component[ReportAgentConfig]):
         # What a model writes or quotes, on the candidates that were not set aside.
         run.readings.hold(dossier.readings, dossier.studies, dossier.absent)
         pool, appraised = await run.checked(dossier.asked, dossier.pool())
-        approval = memory.approval or Approval(decided_by="nobody")
+        decision = memory.approval or Approval(decided_by="nobody")
+        approval = decision.with_aside(appraised, dossier.asked, run.readings.corrections)
         aside = [c for c in appraised if c.has_verdict and not approval.lets(c.drug)]
         candidates = [candidate for candidate in appraised if candidate not in aside]
         aids = await self._aids(pool)

@@ -82,9 +82,9 @@ _REFUSED = {
 """Options of AutoGen's assistant that mean nothing for a specialist, and why."""
 _TOLD = 60  # characters of a condition, or of people
 _READ = (
-    "What was read of what you found, by record: for each drug that it supports or contradicts it, missed its outcome, or "
-    "used it as comparator. Now say in your own words, in at most 120, without a call: what was found, what is missing, "
-    "what you doubt."
+    "What was read of what you found, by record: for each drug that it supports or contradicts it, missed its "
+    "outcome, or used it as comparator. Now say in your own words, in at most 120, without a call: what was found, "
+    "what is missing, what you doubt."
 )
 _ASK_AGAIN = "Nothing was searched: call your tools. What you find in them is all that the others get from you."
 _MEANT = ("{tool_name}", "{result}")  # formats that ask for nothing: a specialist's own, and AutoGen's

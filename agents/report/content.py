@@ -10,6 +10,7 @@ from pydantic import BaseModel, Field
 from willowbark.tools.appraisal import Level, Quality
 from willowbark.tools.appraisal.candidates import CandidateGroup
 from willowbark.tools.appraisal.certainty import STOPPED, CandidateOutcome, StudyFacts
+from willowbark.tools.appraisal.corrected import PersonsWord
 from willowbark.tools.appraisal.posted import PostedFinding
 from willowbark.tools.appraisal.sorting import SortedDrug
 from willowbark.tools.appraisal.suitability import is_barred
@@ -266,6 +267,8 @@ class EvidenceRow(StudyFacts, frozen=True, extra="forbid"):
     """Other sentences of the record that name the other arm or the number of people, where the passage does not."""
     quoted_participants: int | None = None
     """`sample_size`, where the passage or the setting writes it; else None."""
+    word: PersonsWord | None = None
+    """What people said of it; None if nobody has."""
 
     def compared(self, what: ValueKind) -> list[Value]:
         """Return its values of a kind: those in `values`, else those of its other fields; empty if not reported."""
@@ -396,6 +399,22 @@ class Flow(BaseModel, extra="forbid"):
     """Appraised for a candidate."""
 
 
+class CorrectionLine(BaseModel, frozen=True, extra="forbid"):
+    """One thing that people said, as the report took it."""
+
+    record: str = ""
+    """Key of the record; empty for a drug set aside."""
+    drug: str = ""
+    """Empty for what concerns a record as a whole."""
+    line: str
+    """In words, with who and when."""
+    by: list[str] = []
+    on: str
+    """Day of the latest word, `YYYY-MM-DD`."""
+    is_disputed: bool = False
+    """Whether people differ, so that neither counts."""
+
+
 class TurnUsage(BaseModel, extra="forbid"):
     """Language model usage of an agent's turn."""
 
@@ -502,8 +521,21 @@ class ReportContent(BaseModel, extra="forbid"):
     trials: list[TrialRow] = []
     search_log: list[SearchLogEntry] = []
     flow: Flow = Field(default_factory=Flow)
+    corrections: list[CorrectionLine] = []
+    """What people said of its records and drugs, by record."""
+    stale: list[str] = []
+    """What was written before people corrected what it rests on, a phrase each."""
+    notes: list[str] = []
+    """What the report agent admits of its writing; among the limitations too."""
+    not_understood: list[str] = []
+    """What was not understood of the sources' replies; among the limitations too."""
     disclaimer: str = DISCLAIMER
     generated_at: datetime = Field(default_factory=lambda: datetime.now(UTC))
+
+    @property
+    def rows_seen(self) -> int:
+        """Number of rows of `evidence_table` that a person has seen."""
+        return sum(row.word is not None for row in self.evidence_table)
 
     def reference_of(self, key: str) -> dict[str, Any]:
         """Return a record's entry among the references; empty if it is not cited."""

@@ -155,7 +155,7 @@ def candidates(report: ReportContent) -> Section:
 
 
 def _is_sorted(report: ReportContent) -> bool:
-    """Whether the report sorts and does not judge: no language model or person read a study that decides."""
+    """Whether the report sorts and does not judge: no language model read a study that decides."""
     return not report.usage and not any(candidate.sorting.is_read_by_model for candidate in report.candidates)
 
 
@@ -304,6 +304,7 @@ def _study(report: ReportContent, candidate: DrugCandidate, row: EvidenceRow, is
         "not the drug under test": not row.tested and stance in ("supports", "contradicts"),
         f"second reader: {row.second_reader}": row.second_reader not in (None, row.direction)
         and not (row.missed_primary and row.second_reader == "contradicts"),
+        _name_word(row): row.word is not None,
         "counted with another report of its trial": row.direction in ("supports", "contradicts")
         and stance == "inconclusive",
     }
@@ -325,6 +326,15 @@ def _study(report: ReportContent, candidate: DrugCandidate, row: EvidenceRow, is
         ),
         tuple(_passages(candidate, row, is_whole)),
     )
+
+
+def _name_word(row: EvidenceRow) -> str:
+    """Say on a row who corrected or saw it, and when; empty if nobody has."""
+    word = row.word
+    if word is None:
+        return ""
+    what = "in dispute between" if word.is_disputed else "corrected by" if word.is_changed else "seen by"
+    return f"{what} {' and '.join(word.by)}, {word.on}"
 
 
 def _study_link(report: ReportContent, row: EvidenceRow, is_whole: bool = False) -> RichText:
@@ -520,6 +530,7 @@ SECTIONS: tuple[Builder, ...] = (
     stored_section("clinical", lambda report: report.clinical_findings),
     written_mechanism,
     written_section("disease-in-brief", "Disease mechanism in brief"),
+    written_section("corrections", "Corrected by people"),
     written_section("decision", "Who decided on the candidates"),
     change,
     written_section("methods-in-brief", "Methods in brief"),
