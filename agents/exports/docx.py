@@ -34,7 +34,15 @@ _SIZES = {"Normal": 10, "Caption": 8.5, "Title": 20, "Quote": 9.5, "Heading 1": 
 
 def as_docx(report: "ResearchReport") -> bytes:
     """Export as a Word document; the same report gives the same bytes."""
-    word = make_document(report.to_paper(), report)
+    return _pack(make_document(report.to_paper(), report))
+
+
+def as_brief(report: "ResearchReport") -> bytes:
+    """Export the brief for repurposing dossiers, each drug on pages of its own."""
+    return _pack(make_document(report.to_dossier(), report, is_chaptered=True))
+
+
+def _pack(word: WordDocument) -> bytes:
     packed, again = io.BytesIO(), io.BytesIO()
     word.save(packed)
     with zipfile.ZipFile(packed) as source, zipfile.ZipFile(again, "w", zipfile.ZIP_DEFLATED) as target:
@@ -43,8 +51,14 @@ def as_docx(report: "ResearchReport") -> bytes:
     return again.getvalue()
 
 
-def make_document(tree: nodes.ReportTree, report: "ResearchReport") -> WordDocument:
-    """Write a tree as a document of the reader's paper, with contents and page numbers; the report dates it."""
+def make_document(tree: nodes.ReportTree, report: "ResearchReport", *, is_chaptered: bool = False) -> WordDocument:
+    """Write a tree as a document of the reader's paper, with contents and page numbers.
+
+    Args:
+        tree: its first section stands before the contents.
+        report: dates the document and names it.
+        is_chaptered: whether all sections stand after the contents, each on pages of its own.
+    """
     word = docx.Document()
     properties, when = word.core_properties, report.generated_at.replace(tzinfo=None)
     properties.title, properties.subject = line(report.title)[:255], line(report.research_question)[:255]
@@ -57,11 +71,15 @@ def make_document(tree: nodes.ReportTree, report: "ResearchReport") -> WordDocum
         word.styles[name].font.size, word.styles[name].paragraph_format.space_after = Pt(size), Pt(3)
     word.add_heading(line(tree.title), 0)
     word.add_paragraph().add_run(line(tree.question)).italic = True
-    first, *others = tree.sections
-    _write(word, (*tree.opening, first), 1)
+    before, after = ((), tree.sections) if is_chaptered else (tree.sections[:1], tree.sections[1:])
     appendix = (tree.appendix,) if tree.appendix else ()
-    _write_contents(word, (*others, *appendix))
-    _write(word, (*others, *tree.closing), 1)
+    _write(word, (*tree.opening, *before), 1)
+    _write_contents(word, (*after, *appendix))
+    for section in after:
+        if is_chaptered:
+            word.add_paragraph().add_run().add_break(WD_BREAK.PAGE)
+        _write(word, (section,), 1)
+    _write(word, tree.closing, 1)
     if appendix:
         word.add_paragraph().add_run().add_break(WD_BREAK.PAGE)
         _write(word, appendix, 1)

@@ -95,6 +95,13 @@ def as_pdf(report: "ResearchReport") -> bytes:
     return re.sub(rb"(?<=Date \()D:\d{14}", when, content)  # same length as the time of printing
 
 
+def as_brief_md(report: "ResearchReport") -> bytes:
+    """Export the brief for repurposing dossiers as Markdown."""
+    from ..report.forms.markdown import as_markdown  # noqa: PLC0415  agents take most of a second
+
+    return as_markdown(report.to_dossier()).encode(errors="replace")
+
+
 _APPENDIX_FILE = "report-appendix.md"
 FORMATS = (
     Format("html", "report.html", as_html),
@@ -103,6 +110,8 @@ FORMATS = (
     Format("csl", "references.csl.json", "citations"),
     Format("pdf", "report.pdf", as_pdf),
     Format("docx", "report.docx", "docx"),
+    Format("brief", "brief.docx", "docx"),
+    Format("brief-md", "brief.md", as_brief_md),
     Format("csv", "evidence.csv", "evidence"),
     Format("xlsx", "evidence.xlsx", "evidence"),
     Format("comparisons", "comparisons.csv", "comparisons"),
@@ -113,6 +122,8 @@ FORMATS = (
     Format("schema", "report.schema.json", as_schema),
 )
 """All formats, in display order."""
+_BESIDE = {"brief": "brief-md"}
+"""What is written beside a format that is asked for by name: people edit one, tools read the other."""
 
 
 def format_of(name: str) -> Format:
@@ -170,6 +181,7 @@ def write(report: "ResearchReport", folder: Path, names: Sequence[str]) -> list[
     Raises:
         UsageError: no such format, an extra is missing, or the folder cannot be written to.
     """
-    formats = [format_of(name) for name in dict.fromkeys(names)]
+    every = [each for name in names for each in (name, _BESIDE.get(name)) if each]
+    formats = [format_of(name) for name in dict.fromkeys(every)]
     contents = {folder / known.file_name: render(report, known.name) for known in formats}
     return [write_file(path, content, "; name another folder with --out") for path, content in contents.items()]

@@ -161,6 +161,8 @@ class DrugCandidate(BaseModel, extra="forbid"):
     """New for the condition, or approved or standard for it; `not_checked` without approval data."""
     cautions: list[str] = []
     """Withdrawn, contraindicated, boxed warning, each with its source; empty if none is known."""
+    labelled_routes: dict[str, list[str]] = {}
+    """Routes of administration by key of the record that gives them: an agency's list, a drug database."""
     combination: list[str] = []
     """Drugs it was studied together with, so that its own effect is unknown."""
     for_prevention: bool = False
@@ -318,6 +320,8 @@ class TrialRow(BaseModel, extra="forbid"):
     """As in the registry; None if not reported."""
     phases: list[str] = []
     enrollment: int | None = None
+    sponsor: str | None = None
+    """The lead sponsor; None if not reported."""
     start_date: str | None = None
     completion_date: str | None = None
     why_stopped: str | None = None

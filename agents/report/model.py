@@ -19,6 +19,7 @@ from ..findings import DIRECTIONS, MOST_BYTES, NOT_RATED, EvidenceDigest, Eviden
 from ..pictures.overview import Overview
 from .charts import overview_of
 from .content import NOT_REPORTED, DrugCandidate, ReportContent
+from .dossier import make_dossier
 from .forms.blocks import ReportTree
 from .forms.html import notebook_html
 from .forms.markdown import APPENDIX_METHOD, appendix_in_markdown, as_markdown
@@ -180,6 +181,10 @@ class ResearchReport(ReportContent):
 
         file = Path(path)
         return write_file(file, render(self, to or format_for(file).name), "; name another file")
+
+    def to_dossier(self) -> ReportTree:
+        """Return a brief for repurposing dossiers: two pages a candidate, each statement cited, and what is missing."""
+        return make_dossier(self)
 
     def to_paper(self) -> ReportTree:
         """Return the tree for paper: the answer, a picture, the candidates; details open the appendix."""

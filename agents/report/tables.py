@@ -58,7 +58,7 @@ _MATCHES: Mapping[Match, str] = {
 }
 _NO_STUDIES = {"label": "drug label (no study)", "notice": "notice of a retraction, concern or correction"}
 _OF_REPLY = ("source", "query", "asked_at", "warnings", "understood")
-_OF_TRIAL = ("phases", "enrollment", "start_date", "completion_date", "why_stopped")
+_OF_TRIAL = ("sponsor", "phases", "enrollment", "start_date", "completion_date", "why_stopped")
 _TRIALS = frozenset(design.label for design in (*RANDOMISED, StudyDesign.systematic_review))
 _PRECLINICAL = frozenset(design.label for design in StudyDesign if design.is_preclinical)
 _NOTHING = frozenset({"placebo", "none"})
