@@ -180,11 +180,7 @@ def settle(told: Any, truth: Any, certain: Any) -> dict[str, float]:
     for name in SHOWN:
         at = names.index(name)
         able = (said == at) & certain
-        enough = (
-            each
-            for each in SHOWN_FROM
-            if (truth[able & (told[:, at] >= each)] == at).mean() >= RIGHT[name]
-        )
+        enough = (each for each in SHOWN_FROM if (truth[able & (told[:, at] >= each)] == at).mean() >= RIGHT[name])
         shown[name] = float(next(enough, 1.0))
     return shown
 

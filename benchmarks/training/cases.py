@@ -29,7 +29,8 @@ PARTS = ("training", "development", "closing")
 UNSURE = 0.6
 """Weight of a label with which a colleague could disagree."""
 _DEVELOPMENT = 12  # one record in so many
-_TARGET = frozenset({"treat", "prevent"})
+_AIMS = {"treat": "treat_target", "prevent": "prevent_target"}
+_TARGET = frozenset(_AIMS.values())
 _NO_TARGET = frozenset({"people", "outcome", "mention"})
 _AT_MOST = 8  # conditions of a study reading
 
@@ -58,6 +59,8 @@ class Source:
     asks: list[Ask] = field(default_factory=list)
     study: Mapping[str, Any] | None = None
     """A whole reading of it, in the form of `study_readings.jsonl.gz`."""
+    roles: dict[str, str] = field(default_factory=dict)
+    """Roles of conditions by name, from a label of the whole study (`labels/studies_*.jsonl`)."""
     is_closing: bool = False
 
 
@@ -103,13 +106,17 @@ def read_sources(folder: Path) -> list[Source]:
                 types = tuple(row.get("publication_types") or ())
                 records.setdefault(pmid, Source(pmid, row["title"], row["abstract"], types))
     _add_labels(records)
-    for path in [folder / "study_readings.jsonl.gz", *sorted(FOLDER.glob("studies_*.jsonl"))]:
-        for reading in _read_if_there(path):
-            if str(reading["pmid"]) in records and "says" in reading:
-                source = records[str(reading["pmid"])]
-                source.study = reading
-                source.is_closing |= not is_open(source.pmid)
-    found = [source for source in records.values() if source.asks or source.study]
+    for reading in _read_if_there(folder / "study_readings.jsonl.gz"):
+        if str(reading["pmid"]) in records:
+            source = records[str(reading["pmid"])]
+            source.study = reading
+            source.is_closing |= not is_open(source.pmid)
+    for path in sorted(FOLDER.glob("studies_*.jsonl")):
+        for label in _read_if_there(path):
+            known = records.get(label["record"].removeprefix("pmid:"))
+            if known is not None:
+                _add_study(known, label)
+    found = [source for source in records.values() if source.asks or source.study or source.roles]
     return sorted([*found, *_read_registered(folder, {source.pmid: source for source in found})], key=_get_pmid)
 
 
@@ -138,6 +145,21 @@ def _add_labels(records: Mapping[str, Source]) -> None:
                     told["alone"] = "alone" if row["alone"] == "1" else "not_alone"
                     ask = Ask(row["drug"], row["condition"], told, None, row["sure"] == "1", "primary")
                     records[row["pmid"]].asks.append(ask)
+
+
+def _add_study(source: Source, label: Mapping[str, Any]) -> None:
+    """Add a label of a whole study: roles of conditions, and of drugs in the condition that the study is on."""
+    source.is_closing |= label["part"] == "apart"
+    for condition in label["conditions"]:
+        role = condition["role"]
+        source.roles[condition["name"]] = role if role in CONDITION_ROLES else "mention"
+    target = next((name for name, role in source.roles.items() if role in _TARGET), None)
+    for drug in label["drugs"]:
+        if target and drug["role"] in FIELDS["role"]:
+            told = {"role": drug["role"]}
+            if drug["alone"] is not None:
+                told["alone"] = "alone" if drug["alone"] else "not_alone"
+            source.asks.append(Ask(drug["name"], target, told, None, label["sure"] == 1, "studies"))
 
 
 def is_closing_trial(pmid: str) -> bool:
@@ -182,12 +204,17 @@ def cut_source(source: Source, pieces: Pieces) -> RecordCase:
         sentence = orders.get(_find_sentence(document, ask.start))
         weight = 1.0 if ask.is_sure else UNSURE
         pairs.append(PairCase(pair, told, sentence, weight, find_features(view), ask))
-        if "role" in ask.told:
+        if "match" in ask.told:
             roles[pair.condition].append(_find_roles(ask.told))
     conditions = [ConditionCase(condition, _join_roles(found)) for condition, found in roles.items()]
     purposes: dict[int, int] = {}
+    told = list_condition_roles(source, document)
+    if told:
+        conditions = [
+            ConditionCase(cut_condition(record, View(document, "", name), pieces), frozenset({role}))
+            for name, role in told.items()
+        ]
     if source.study is not None:
-        conditions = list(_cut_study_conditions(source.study, document, record, pieces))
         purposes = dict(_find_purposes(source.study, document, orders))
     useful = tuple(case for case in conditions if len(case.roles) < len(CONDITION_ROLES))
     return RecordCase(source.pmid, part_of(source), record, tuple(pairs), useful, purposes)
@@ -203,7 +230,7 @@ def _find_sentence(document: Document, start: int | None) -> int:
 def _find_roles(told: Mapping[str, str]) -> frozenset[str]:
     """Return which roles a condition may have by what was said of one drug in it."""
     if told["role"] == "cause" or told["kind"] == "harm":
-        return frozenset({"adverse", "outcome"})
+        return frozenset({"adverse_effect", "outcome"})
     is_on_it = told["match"] in ("same", "narrower") and told["kind"] in ("efficacy", "surrogate")
     if is_on_it and told["role"] in ("tested", "combined", "comparator"):
         return _TARGET
@@ -233,16 +260,16 @@ def is_inside(condition: str, phrase: str | None) -> bool:
 
 def find_condition_role(condition: str, study: Mapping[str, Any]) -> str:
     """Return the role of a condition in a study by a whole reading of it."""
-    aims = [study["aim"]] if study["aim"] in _TARGET and is_inside(condition, study["condition"]) else []
+    aims = [study["aim"]] if study["aim"] in _AIMS and is_inside(condition, study["condition"]) else []
     if not aims and study["aim"] in ("treat", "prevent", "other"):
-        aims = [view["aim"] for view in study["says"] if _is_on(view, condition) and view["aim"] in _TARGET]
+        aims = [view["aim"] for view in study["says"] if _is_on(view, condition) and view["aim"] in _AIMS]
     is_people = is_inside(condition, study["people"])
     if aims and not (is_people and not is_inside(condition, study["condition"])):
-        return str(aims[0])
+        return _AIMS[aims[0]]
     if is_people:
         return "people"
     if _is_adverse(condition, study):
-        return "adverse"
+        return "adverse_effect"
     is_outcome = any(is_inside(condition, result["outcome"]) for result in study["results"])
     return "outcome" if is_outcome else "mention"
 
@@ -258,13 +285,12 @@ def _is_adverse(condition: str, study: Mapping[str, Any]) -> bool:
     return causes or harms or (study["aim"] == "harm" and is_inside(condition, study["condition"]))
 
 
-def _cut_study_conditions(
-    study: Mapping[str, Any], document: Document, record: CutRecord, pieces: Pieces
-) -> Iterator[ConditionCase]:
+def list_condition_roles(source: Source, document: Document) -> dict[str, str]:
+    """Return the roles of conditions that a reader told, by a label of the study or else by a whole reading."""
+    if source.roles or source.study is None:
+        return source.roles
     names = list(dict.fromkeys(name for name, _, _ in document.conditions))
-    for name in names[:_AT_MOST]:
-        condition = cut_condition(record, View(document, "", name), pieces)
-        yield ConditionCase(condition, frozenset({find_condition_role(name, study)}))
+    return {name: find_condition_role(name, source.study) for name in names[:_AT_MOST]}
 
 
 def _find_purposes(

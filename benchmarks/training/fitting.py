@@ -188,7 +188,7 @@ def _without_words(network: Network) -> dict[str, Tensor]:
 
 
 class Prediction(NamedTuple):
-    """What the network tells of a pair: by field the probabilities, and of each sentence that it carries the verdict."""
+    """What the network tells of a pair: probabilities by field, and of each sentence that it carries the verdict."""
 
     pmid: str
     case: PairCase

@@ -92,7 +92,7 @@ class SteadyRecord(NamedTuple):
 
 
 def add_harmless(record: CutRecord, pieces: Pieces, source: random.Random) -> SteadyRecord:
-    """Put harmless sentences at the start, in the middle or at the end of a record; a new drug is the last one's next."""
+    """Put harmless sentences at the start, in the middle or at the end of a record; they may name a new drug."""
     sentences = list(enumerate(record.sentences))
     room = LONGEST - record.length
     for _ in range(source.randint(1, MOST)):

@@ -2,9 +2,14 @@
 
 import math
 
+import numpy as np
+
+from ..lexicon.heads import Floats
 from .view import View
 
 FLAGS = 12
+WIDTH = 384
+"""Of a state of the encoder."""
 _ZONES = "TABMRC"
 _MANY = 8
 
@@ -25,3 +30,9 @@ def flag_condition(view: View) -> list[float]:
         is_beside_drug,
         len(names) / _MANY,
     ]
+
+
+def build_role_row(row: Floats, flags: list[float]) -> Floats:
+    """Build the input of the head for roles from the row of the others: states of start and condition, and the rest."""
+    parts = (row[:WIDTH], row[2 * WIDTH : 3 * WIDTH], row[5 * WIDTH :], np.array(flags, np.float32))
+    return np.concatenate(parts)

@@ -20,7 +20,7 @@ FIELDS: Mapping[str, tuple[str, ...]] = {
     )
 }
 """Fields predicted for a record with their values, in the order of the weights."""
-CONDITION_ROLES = ("treat", "prevent", "people", "adverse", "outcome", "mention")
+CONDITION_ROLES = ("treat_target", "prevent_target", "people", "adverse_effect", "outcome", "mention")
 """The part that a condition plays in a record: to be treated or prevented, had by the people beyond that, brought about
 by a drug, measured, named in passing."""
 PURPOSES = ("primary", "secondary", "harm", "conclusion", "other")
