@@ -1,41 +1,34 @@
-"""Learn the reader's heads on the shipped encoder's states and on words, print what they are worth, and write them.
+"""Learn the reader's heads on the encoder's states, print what they are worth, and write them.
 
     python -m benchmarks.train_reader FOLDER [--states FOLDER] [--closing]
 
-FOLDER holds abstracts (`world_half.jsonl.gz`, `corpus_half.jsonl.gz`), registered outcomes (`clinifact_half.jsonl.gz`)
-and whole readings (`study_readings.jsonl.gz`). The encoder stays as it is: its states of each case are taken once and
-kept under `--states`. Fields are learnt from the quarter of the labelled records that the encoder did not learn from,
-the words from all; `primary`, `indication` and `alone` from `labels/primary_*.tsv`, and `primary` from registered p
-values too. Everything that is chosen is chosen on what heads say of records that they have not seen (five folds by
-record): how the encoder and the words are joined, and from which probability on a verdict is shown, which is the least
-at which `RIGHT` holds. Records that are kept apart (`training.cases`) are left out; `--closing` prints their figures.
+FOLDER holds abstracts (`world_half.jsonl.gz`, `corpus_half.jsonl.gz`) and registered outcomes
+(`clinifact_half.jsonl.gz`). The encoder stays as it is: its states of each case are taken once and kept under
+`--states`. Fields are learnt from the quarter of the labelled records that the encoder did not learn from;
+`primary`, `indication` and `alone` from `labels/primary_*.tsv`, and `primary` from registered p values too. Two numbers
+say what is shown: how far contradictions are leant towards, and from which probability on support is sure. They are the
+most generous ones at which `RIGHT` holds, on verdicts by heads that had not seen the record. All figures are of five
+folds by record. `--closing` prints those of the part kept apart as well.
 """
 
 import argparse
 import csv
-import hashlib
-import itertools
 import pickle
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from benchmarks.labels import EARLIER, FOLDER, Label, bucket_of, is_apart, is_left_out, labels
-from benchmarks.training.cases import read_sources
-from benchmarks.training.condition_heads import learn_condition_roles
-from benchmarks.training.word_heads import learn_words
+from benchmarks.labels import EARLIER, FOLDER, Label, is_apart, is_left_out, labels, read_lines
+from benchmarks.public_trials import ANOTHER, MET, read_trials
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GroupKFold
 from sklearn.preprocessing import StandardScaler
 
 from willowbark.tools.lexicon.heads import softmax
 from willowbark.tools.reading.document import Document
-from willowbark.tools.reading.encoder import States, encoder
-from willowbark.tools.reading.fields import FIELDS
-from willowbark.tools.reading.learned import SHOWN, build_row, join_verdicts, predict
-from willowbark.tools.reading.view import View
-from willowbark.tools.reading.words import WordHead, find_features
+from willowbark.tools.reading.encoder import States, View, encoder
+from willowbark.tools.reading.learned import FIELDS, Weights, decide, is_titled
 
 WEIGHTS = Path(__file__).resolve().parent.parent / "tools" / "reading" / "reader.npz"
 STRENGTH = 0.0003  # of regressions on states: the smaller, the simpler
@@ -44,12 +37,7 @@ TOLD = slice(5 * 384, None)
 UNSURE = 0.6  # weight of a label with which a colleague could disagree
 RIGHT = {"supports": 0.94, "contradicts": 0.80}
 """How many of the verdicts shown as such have to be right, where no colleague would disagree with the label."""
-GONE = ("lean", "sure")
-"""Arrays of former weights that nothing reads."""
-FOLDS = 5
-POWERS = np.arange(0.1, 1.31, 0.1)
-SAVED = 200
-"""So many states are taken between two writings of their file."""
+LEANS = np.arange(0, 1.01, 0.1)
 SHOWN_FROM = np.arange(0.5, 0.96, 0.01)
 
 
@@ -64,52 +52,19 @@ class Case(NamedTuple):
     condition: str
 
 
-class StateStore:
-    """The encoder's states of cases, kept in a file: each is taken once.
-
-    Args:
-        path: the file; None keeps nothing.
-    """
-
-    def __init__(self, path: Path | None) -> None:
-        self._path = path
-        self._states: dict[str, tuple[States, list[str]]] = {}
-        if path and path.exists():
-            self._states = pickle.loads(path.read_bytes())  # noqa: S301  # of a former run
-
-    def find_all(self, cases: Sequence[Case]) -> list[tuple[States, list[str]]]:
-        """Return the states of cases, and the parts of the record that their sentences are of."""
-        found = [self._find(case) for case in cases]
-        self._save()
+def states_of(name: str, cases: Sequence[Case], kept: Path | None) -> list[tuple[States, list[str]]]:
+    """The encoder's states of cases, and the parts of the record that their sentences are of."""
+    path = kept / f"{name}.pickle" if kept else None
+    if path and path.exists():
+        found: list[tuple[States, list[str]]] = pickle.loads(path.read_bytes())  # noqa: S301  # of a former run
         return found
-
-    def _find(self, case: Case) -> tuple[States, list[str]]:
-        key = hashlib.sha256(repr(case[1:]).encode()).hexdigest()
-        if key not in self._states:
-            page = Document.cut(case.title, case.text, case.types)
-            states = encoder().of_view(View(page, case.drug, case.condition))
-            self._states[key] = (_round(states), page.zones)
-            if len(self._states) % SAVED == 0:
-                self._save()
-        return self._states[key]
-
-    def _save(self) -> None:
-        if self._path:
-            new = self._path.with_suffix(".new")
-            new.write_bytes(pickle.dumps(self._states))
-            new.replace(self._path)
-
-
-def _round(states: States) -> States:
-    """Return states in half precision: the file is half as large, and no figure moves."""
-    sentences = {at: told.astype(np.float16) for at, told in states.sentences.items()}
-    return States(states.whole.astype(np.float16), sentences)
-
-
-def _widen(states: States) -> States:
-    """Return states in single precision."""
-    sentences = {at: told.astype(np.float32) for at, told in states.sentences.items()}
-    return States(states.whole.astype(np.float32), sentences)
+    found = []
+    for case in cases:
+        page = Document.cut(case.title, case.text, case.types)
+        found.append((encoder().of_view(View(page, case.drug, case.condition)), page.zones))
+    if path:
+        path.write_bytes(pickle.dumps(found))
+    return found
 
 
 def _spread(found: Any, classes: Any, count: int) -> Any:
@@ -161,197 +116,163 @@ def report(title: str, names: Sequence[str], told: Any, truth: Any) -> None:
     print(f"{title}: {len(truth)}, right {100 * (told == truth).mean():.1f}; P/R {', '.join(parts)}", flush=True)
 
 
-def learn_join(told: Any, by_words: Any, truth: Any, heed: Any) -> Any:
-    """Find with which powers the probabilities of encoder and words are joined: the least loss on unseen records."""
-    rows = np.arange(len(truth))
-
-    def loss(powers: Any) -> float:
-        joined = join_verdicts(told, by_words, np.asarray(powers, np.float32))
-        return float(-(heed * np.log(joined[rows, truth] + 1e-9)).sum() / heed.sum())
-
-    return np.array(min(itertools.product(POWERS, POWERS), key=loss), np.float32)
-
-
-def settle(told: Any, truth: Any, certain: Any) -> dict[str, float]:
-    """Choose from which probability on each verdict is shown: the least at which it is right often enough."""
+def settle(told: Any, titled: Any, truth: Any, certain: Any) -> tuple[float, float]:
+    """Choose the lean towards contradictions, and from where on support is sure: the most generous ones allowed."""
     names = FIELDS["verdict"]
-    said = told.argmax(1)
-    shown = {}
-    for name in SHOWN:
-        at = names.index(name)
-        able = (said == at) & certain
-        enough = (each for each in SHOWN_FROM if (truth[able & (told[:, at] >= each)] == at).mean() >= RIGHT[name])
-        shown[name] = float(next(enough, 1.0))
-    return shown
+    supports, contradicts = (names.index(each) for each in ("supports", "contradicts"))
+
+    def right(said: Any, at: int) -> float:
+        return float((truth[said & certain] == at).mean()) if (said & certain).any() else 0.0
+
+    failed = {each: verdicts(told, titled, each) == contradicts for each in LEANS}
+    lean = max((each for each in LEANS if right(failed[each], contradicts) >= RIGHT["contradicts"]), default=0.0)
+    told_to_help = verdicts(told, titled, lean) == supports
+    shown_from = (
+        each for each in SHOWN_FROM if right(told_to_help & (told[:, supports] >= each), supports) >= RIGHT["supports"]
+    )
+    return float(lean), float(next(shown_from, 1.0))
 
 
-def look(title: str, cases: Sequence[Label], told: Any, shown: Mapping[str, float]) -> None:
+def heard(rows: Any, stored: Mapping[str, Any], name: str) -> Any:
+    """What a head says of rows of states, as probabilities."""
+    return softmax(rows @ stored[name] + stored[f"{name}.bias"])
+
+
+def verdicts(told: Any, titled: Any, lean: float) -> Any:
+    """The verdict of each case as the reader decides it, by its order."""
+    names = FIELDS["verdict"]
+    return np.array([names.index(decide(each, lean * in_title)) for each, in_title in zip(told, titled, strict=True)])
+
+
+def titled_of(cases: Sequence[Case]) -> Any:
+    """Whether the title of each case names its drug and condition."""
+    return np.array(
+        [is_titled(View(Document.cut(case.title, case.text, case.types), case.drug, case.condition)) for case in cases]
+    )
+
+
+def look(title: str, cases: Sequence[Label], told: Any, titled: Any, lean: float, sure: float) -> None:
     """Print verdicts as told, and as shown."""
     names = FIELDS["verdict"]
-    truth, said = np.array([names.index(each.verdict) for each in cases]), told.argmax(1)
+    truth, said = np.array([names.index(each.verdict) for each in cases]), verdicts(told, titled, lean)
     report(f"{title}, verdict", names, said, truth)
     certain = np.array([each.sure for each in cases])
     report(f"{title}, verdict, sure labels", names, said[certain], truth[certain])
-    for name in SHOWN:
+    for name in RIGHT:
         at = names.index(name)
-        is_shown, true = (said == at) & (told[:, at] >= shown[name]), truth == at
+        shown, true = (said == at) & ((told[:, at] >= sure) | (name == "contradicts")), truth == at
         print(
-            f"    {name} shown: {is_shown.sum()}, right {100 * true[is_shown].mean():.0f} % "
-            f"({100 * true[is_shown & certain].mean():.0f}), recall {100 * (is_shown & true).sum() / true.sum():.0f} %"
+            f"    {name} shown: {shown.sum()}, right {100 * true[shown].mean():.0f} % "
+            f"({100 * true[shown & certain].mean():.0f}), recall {100 * (shown & true).sum() / true.sum():.0f} %"
         )
 
 
-def read_cases(path: Path, records: Mapping[str, Any]) -> Iterator[dict[str, str]]:
-    """Yield the rows of a file of labels on records that there are."""
-    with path.open(encoding="utf-8") as file:
-        yield from (row for row in csv.DictReader(file, delimiter="\t") if row["pmid"] in records)
+def main() -> None:  # noqa: PLR0915  # steps in a row
+    """Learn, print, write."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--states", type=Path)
+    parser.add_argument("--closing", action="store_true")
+    options = parser.parse_args()
+    records: dict[str, dict[str, Any]] = {}
+    for name in ("world_half", "corpus_half"):
+        for record in read_lines(options.folder / f"{name}.jsonl.gz"):
+            if record.get("abstract"):
+                records.setdefault(str(record["pmid"]), record)
 
+    def case_of(pmid: str, drug: str = "", condition: str = "") -> Case:
+        record = records[pmid]
+        types = tuple(record.get("publication_types") or ())
+        return Case(pmid, record["title"], record["abstract"], types, drug, condition)
 
-class Room:
-    """What the heads are learnt from: abstracts, the encoder's states, what was learnt so far."""
+    known = [each for each in labels() if each.pmid in records]
+    apart = {each.pmid for each in known if is_apart(each)}
+    early = {each.pmid for each in labels(EARLIER) if is_left_out(each)}
+    stored = dict(np.load(WEIGHTS))
+    base = Weights(WEIGHTS.read_bytes())
 
-    def __init__(self, folder: Path, states: Path | None) -> None:
-        self.folder = folder
-        self.sources = {source.pmid: source for source in read_sources(folder)}
-        self.closing = {pmid for pmid, source in self.sources.items() if source.is_closing}
-        with np.load(WEIGHTS) as file:
-            self.stored: dict[str, Any] = {name: array for name, array in file.items() if name not in GONE}
-        self._own = {name: np.asarray(array, np.float32) for name, array in self.stored.items()}
-        self._states = StateStore(states / "states.pickle" if states else None)
-        self._features: dict[Case, Any] = {}
+    def rows_of(name: str, cases: Sequence[Case]) -> Any:
+        return np.array([base.row(*each) for each in states_of(name, cases, options.states)])
 
-    def make_case(self, pmid: str, drug: str, condition: str) -> Case:
-        """Return the case of a record that there is."""
-        source = self.sources[pmid]
-        return Case(pmid, source.title, source.text, source.types, drug, condition)
+    def rows_of_labels(name: str, found: Sequence[Label]) -> tuple[Any, Any]:
+        triples = sorted({each.triple: None for each in found}, key=lambda triple: triple[0])
+        cases = [case_of(*each) for each in triples]
+        place = {each: at for at, each in enumerate(triples)}
+        places = [place[each.triple] for each in found]
+        return rows_of(name, cases)[places], titled_of(cases)[places]
 
-    def find_rows(self, cases: Sequence[Case]) -> Any:
-        """Return the heads' input of cases."""
-        found = self._states.find_all(cases)
-        return np.array([build_row(self._own, _widen(states), zones) for states, zones in found])
-
-    def find_words(self, case: Case) -> Any:
-        """Return the features of a case's words."""
-        if case not in self._features:
-            document = Document.cut(case.title, case.text, case.types)
-            self._features[case] = find_features(View(document, case.drug, case.condition)).astype(np.int32)
-        return self._features[case]
-
-    def learn(self, name: str, rows: Any, truth: Any, heed: Any, groups: Any, strength: float = STRENGTH) -> Any:
-        """Learn a field; return what heads that have not seen a record say of it."""
+    def learn(name: str, rows: Any, truth: Any, heed: Any, groups: Any, strength: float = STRENGTH) -> Any:
         count = len(FIELDS[name])
         final = Regression(rows, truth, heed, strength, count)
-        self.stored[name], self.stored[f"{name}.bias"] = final.weights, final.bias
+        stored[name], stored[f"{name}.bias"] = final.weights, final.bias
         return out_of_fold(rows, truth, heed, groups, count, strength)
 
-
-def learn_fields(room: Room, left: Sequence[Label]) -> dict[str, Any]:
-    """Learn the fields from labels that the encoder did not learn from; return what is said of them unseen."""
-    rows = room.find_rows([room.make_case(*label.triple) for label in left])
+    left = [each for each in known if each.pmid in early - apart]
+    rows, titled = rows_of_labels("left", left)
     groups, heed = np.array([each.pmid for each in left]), np.where([each.sure for each in left], 1.0, UNSURE)
-    told = {}
+    told: dict[str, Any] = {}
     for name in ("verdict", "role", "match", "kind", "effect", "comparator"):
         truth = np.array([FIELDS[name].index(getattr(each, name)) for each in left])
-        told[name] = room.learn(name, rows, truth, heed, groups, STRENGTH if name == "verdict" else STRENGTH_TOLD)
+        told[name] = learn(name, rows, truth, heed, groups, STRENGTH if name == "verdict" else STRENGTH_TOLD)
         report(f"left out, {name}", FIELDS[name], told[name].argmax(1), truth)
-    return told
 
-
-def learn_all_words(room: Room, known: Sequence[Label], left: Sequence[Label]) -> Any:
-    """Learn the head over words from all labels; return what heads that have not seen a record say of those left."""
-    names = FIELDS["verdict"]
-    features = [room.find_words(room.make_case(*label.triple)) for label in known]
-    truth = np.array([names.index(label.verdict) for label in known])
-    heed = np.where([label.sure for label in known], 1.0, UNSURE)
-    fold = np.array([bucket_of(f"words{label.pmid}", FOLDS) for label in known])
-    told: dict[str, Any] = {}
-    for at in range(FOLDS):
-        learnt = np.flatnonzero(fold != at)
-        head = learn_words([features[row] for row in learnt], truth[learnt], heed[learnt])
-        told |= {known[row].key: head.tell(features[row]) for row in np.flatnonzero(fold == at)}
-    room.stored |= learn_words(features, truth, heed).store()
-    found = np.array([told[label.key] for label in left])
-    report("left out, verdict by words", names, found.argmax(1), np.array([names.index(each.verdict) for each in left]))
-    return found
-
-
-def learn_outcomes(room: Room, unseen: Set[str]) -> None:
-    """Learn the primary outcome, the indication and whether a drug is alone; print what they are worth."""
-    fresh = [row for path in sorted(FOLDER.glob("primary_*.tsv")) for row in read_cases(path, room.sources)]
-    fresh = [row for row in fresh if row["pmid"] not in room.closing]
+    fresh = []
+    for path in sorted(FOLDER.glob("primary_*.tsv")):
+        with path.open(encoding="utf-8") as file:
+            fresh += [each for each in csv.DictReader(file, delimiter="\t") if each["pmid"] in records]
     trials = [
-        ask
-        for pmid, source in sorted(room.sources.items())
-        if pmid not in room.closing
-        for ask in ((pmid, each) for each in source.asks if each.source == "registered")
+        each
+        for each in read_trials(options.folder / "clinifact_half.jsonl.gz")
+        if each.label != ANOTHER and each.drug and each.condition
     ]
-    cases = [room.make_case(each["pmid"], each["drug"], each["condition"]) for each in fresh]
-    cases += [room.make_case(pmid, ask.drug, ask.condition) for pmid, ask in trials]
-    rows, groups = room.find_rows(cases), np.array([case.pmid for case in cases])
-    heed = np.array([*(1.0 if each["sure"] == "1" else UNSURE for each in fresh), *(1.0 for _ in trials)])
-    is_unseen = np.isin(groups[: len(fresh)], list(unseen))
+    trial_cases = [Case("", t.title, t.text, (), str(t.drug), str(t.condition)) for t in trials]
+    trial_rows, trial_titled = rows_of("trials", trial_cases), titled_of(trial_cases)
+    met, placebo = (np.array(each) for each in zip(*((t.label == MET, t.against_nothing) for t in trials), strict=True))
+    new_rows = rows_of("new", [case_of(each["pmid"], each["drug"], each["condition"]) for each in fresh])
+    all_rows = np.concatenate([new_rows, trial_rows])
+    all_groups = np.array([*(each["pmid"] for each in fresh), *(t.title for t in trials)])
+    all_heed = np.array([*(1.0 if each["sure"] == "1" else UNSURE for each in fresh), *(1.0 for _ in trials)])
+    unseen = np.isin(all_groups[: len(fresh)], list(early - apart))
     for name in ("primary", "indication", "alone"):
         if name == "alone":
             values = ["alone" if each["alone"] == "1" else "not_alone" for each in fresh]
         else:
             values = [each[name] for each in fresh]
         if name == "primary":
-            values += [ask.told["primary"] for _, ask in trials]
+            values += ["met" if each else "not_met" for each in met]
         truth, count = np.array([FIELDS[name].index(each) for each in values]), len(values)
-        said = room.learn(name, rows[:count], truth, heed[:count], groups[:count]).argmax(1)
+        chances = learn(name, all_rows[:count], truth, all_heed[:count], all_groups[:count]).argmax(1)
         own, of_trials = slice(len(fresh)), slice(len(fresh), None)
-        report(f"read for it, {name}", FIELDS[name], said[own], truth[own])
-        report(f"    not learnt from by the encoder, {name}", FIELDS[name], said[own][is_unseen], truth[own][is_unseen])
+        report(f"read for it, {name}", FIELDS[name], chances[own], truth[own])
+        report(f"    not learnt from by the encoder, {name}", FIELDS[name], chances[own][unseen], truth[own][unseen])
         if name == "primary":
-            report("registered p values, primary", FIELDS[name], said[of_trials], truth[of_trials])
+            report("registered p values, primary", FIELDS[name], chances[of_trials], truth[of_trials])
 
-
-def main() -> None:
-    """Learn, print, write."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("folder", type=Path)
-    parser.add_argument("--states", type=Path)
-    parser.add_argument("--closing", action="store_true")
-    options = parser.parse_args()
-    room = Room(options.folder, options.states)
-    known = [each for each in labels() if each.pmid in room.sources]
-    open_ = [each for each in known if each.pmid not in room.closing]
-    early = {each.pmid for each in labels(EARLIER) if is_left_out(each)}
-    left = [each for each in open_ if each.pmid in early]
     names = FIELDS["verdict"]
-    truth = np.array([names.index(each.verdict) for each in left])
-    certain = np.array([each.sure for each in left])
-    told = learn_fields(room, left)["verdict"]
-    by_words = learn_all_words(room, open_, left)
-    room.stored["join"] = learn_join(told, by_words, truth, np.where(certain, 1.0, UNSURE))
-    joined = join_verdicts(told, by_words, room.stored["join"])
-    shown = settle(joined, truth, certain)
-    room.stored |= {f"shown.{name}": np.array(least) for name, least in shown.items()}
-    print(f"joined with powers {room.stored['join'].round(1).tolist()}, shown from {shown}")
-    look("left out", left, joined, shown)
-    learn_outcomes(room, early - room.closing)
-    learn_condition_roles(room)
-    write_weights(room.stored)
+    chances = heard(trial_rows, stored, "verdict")
+    by_outcome = np.where(met, names.index("supports"), names.index("contradicts"))
+    truth = np.concatenate([[names.index(each.verdict) for each in left], by_outcome[placebo]])
+    certain = np.array([*(each.sure for each in left), *(True for _ in met[placebo])])
+    every = np.concatenate([told["verdict"], chances[placebo]])
+    lean, sure = settle(every, np.concatenate([titled, trial_titled[placebo]]), truth, certain)
+    stored["lean"], stored["sure"] = np.array(lean), np.array(sure)
+    said = verdicts(chances, trial_titled, lean)
+    against, for_it = ((said == names.index(name)) & placebo for name in ("contradicts", "supports"))
+    for_it &= chances[:, names.index("supports")] >= sure
+    print(
+        f"lean {lean:.1f}, sure from {sure:.2f}: of {(placebo & ~met).sum()} failed trials against placebo "
+        f"{against[~met].sum()} as failed, {for_it[~met].sum()} as supporting; as failed rightly {against[~met].sum()} "
+        f"of {against.sum()}; of {(placebo & met).sum()} successes {for_it[met].sum()} as supporting"
+    )
+    look("left out", left, told["verdict"], titled, lean, sure)
+    np.savez(WEIGHTS, **{name: np.asarray(each, np.float16) for name, each in stored.items()})  # type: ignore[arg-type]
     if options.closing:
-        kept = [each for each in known if is_apart(each)]
-        cases = [room.make_case(*each.triple) for each in kept]
-        rows = room.find_rows(cases)
+        kept = [each for each in known if each.pmid in apart]
+        rows, titled = rows_of_labels("apart", kept)
         for name in ("role", "match", "kind", "effect", "comparator"):
             truth = np.array([FIELDS[name].index(getattr(each, name)) for each in kept])
-            report(f"kept apart, {name}", FIELDS[name], predict(room.stored, name, rows).argmax(1), truth)
-        head = WordHead.load(room.stored)
-        by_words = np.array([head.tell(room.find_words(case)) for case in cases])
-        joined = join_verdicts(predict(room.stored, "verdict", rows), by_words, room.stored["join"])
-        look("kept apart", kept, joined, shown)
-
-
-def write_weights(stored: Mapping[str, Any]) -> None:
-    """Write all arrays: whole numbers as they are, others in half precision."""
-    arrays = {
-        name: np.asarray(each, each.dtype if each.dtype.kind in "iu" or name == "words.scales" else np.float16)
-        for name, each in stored.items()
-    }
-    np.savez_compressed(WEIGHTS, **arrays)  # type: ignore[arg-type]
+            report(f"kept apart, {name}", FIELDS[name], heard(rows, stored, name).argmax(1), truth)
+        look("kept apart", kept, heard(rows, stored, "verdict"), titled, lean, sure)
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ import numpy as np
 
 from ..lexicon.heads import Floats, softmax
 from .document import Document
-from .encoder import SENTENCES, States, encoder
+from .encoder import SENTENCES, States, View, encoder
 from .facts import facts_of, has_no_result
 from .fields import FIELDS
 from .numbers import figures, tells_figures
@@ -35,13 +35,9 @@ from .reading import (
     verdict_from,
 )
 from .text import says
-from .view import View
-from .words import WordHead, find_features
 
 _OF_ENCODER = ("verdict", "role", "match", "kind", "effect", "comparator")
 _WIDTH = 384
-SHOWN: tuple[Verdict, ...] = ("supports", "contradicts")
-"""Verdicts that are shown from a probability on."""
 _HEDGED = (0.0, -2.0)  # log prior: a result in firm words, in hedged words
 _NON_INFERIOR = (0.0, -0.5)
 """Log prior: of labelled results that do not differ from an active drug's, 58 in 100 count as non-inferior."""
@@ -62,48 +58,30 @@ class Weights:
 
     Attributes:
         version: the first twelve digits of the file's SHA-256.
-        words: the head over words, whose verdict is joined with the encoder's.
-        shown: minimum probability at which a verdict is shown; others always are.
+        lean: added to the log probability of a contradiction, which is seldom told, before the best verdict is chosen,
+            where the title names drug and condition: of the main comparison, contradictions are rightly told.
+        sure: minimum probability at which support is shown.
     """
 
     def __init__(self, arrays: bytes) -> None:
-        with np.load(io.BytesIO(arrays)) as file:
-            stored = dict(file)
-        self._found = {
-            name: np.asarray(each, np.float32) for name, each in stored.items() if not name.startswith("words.")
-        }
+        with np.load(io.BytesIO(arrays)) as stored:
+            self._found = {name: np.asarray(each, np.float32) for name, each in stored.items()}
         self.version = hashlib.sha256(arrays).hexdigest()[:12]
-        self.words = WordHead.load(stored)
-        self.shown = {name: float(self._found[f"shown.{name}"]) for name in SHOWN}
+        self.lean, self.sure = float(self._found["lean"]), float(self._found["sure"])
 
     def probabilities(self, states: States, zones: Sequence[str]) -> dict[str, Floats]:
         """Predict the probabilities of each field's values, in the order of `FIELDS`."""
-        row = build_row(self._found, states, zones)
+        row = self.row(states, zones)
         return {name: self._predict(name, row) for name in FIELDS}
 
-    def join(self, told: Floats, by_words: Floats) -> Floats:
-        """Join the verdict's probabilities by the encoder and by the words: weighted products, fitted beforehand."""
-        return join_verdicts(told, by_words, self._found["join"])
+    def row(self, states: States, zones: Sequence[str]) -> Floats:
+        """Build the heads' input: states, predictions of the encoder's own heads, verdicts of the sentences."""
+        own = states.whole[: 3 * _WIDTH]
+        chances = np.concatenate([self._predict(f"encoder.{name}", own) for name in _OF_ENCODER])
+        return np.concatenate([states.whole, np.log(chances + 1e-6), chances, _pool_sentences(states.sentences, zones)])
 
     def _predict(self, name: str, row: Floats) -> Floats:
-        return predict(self._found, name, row)
-
-
-def predict(arrays: Mapping[str, Floats], name: str, row: Floats) -> Floats:
-    """Predict the probabilities of a field's values from a row, or from rows."""
-    return softmax(row @ arrays[name] + arrays[f"{name}.bias"])
-
-
-def build_row(arrays: Mapping[str, Floats], states: States, zones: Sequence[str]) -> Floats:
-    """Build the heads' input: states, predictions of the encoder's own heads, verdicts of the sentences."""
-    own = states.whole[: 3 * _WIDTH]
-    chances = np.concatenate([predict(arrays, f"encoder.{name}", own) for name in _OF_ENCODER])
-    return np.concatenate([states.whole, np.log(chances + 1e-6), chances, _pool_sentences(states.sentences, zones)])
-
-
-def join_verdicts(told: Floats, by_words: Floats, powers: Floats) -> Floats:
-    """Multiply probabilities of the same verdicts, each with its power, and scale the sums to 1."""
-    return softmax(powers[0] * np.log(told + 1e-6) + powers[1] * np.log(by_words + 1e-6))
+        return softmax(row @ self._found[name] + self._found[f"{name}.bias"])
 
 
 def _pool_sentences(sentences: Mapping[int, Floats], zones: Sequence[str]) -> Floats:
@@ -136,7 +114,6 @@ class LearnedReader:
         view, facts = View(document, drug, condition), document.once(facts_of, document)
         states = self._encoder.of_view(view)
         told = self._weights.probabilities(states, document.zones)
-        told["verdict"] = self._weights.join(told["verdict"], self._weights.words.tell(find_features(view)))
         if _reports_nothing(document, facts.design):
             for field, value in (("verdict", "none"), ("effect", "not_reported"), ("primary", "not_reported")):
                 told[field] = np.array([name == value for name in FIELDS[field]], np.float32)
@@ -147,17 +124,16 @@ class LearnedReader:
         primary, indication, alone = (
             FIELDS[name][int(told[name].argmax())] for name in ("primary", "indication", "alone")
         )
-        verdict = decide(told["verdict"])
+        verdict = decide(told["verdict"], self._weights.lean if is_titled(view) else 0.0)
         probability = float(told["verdict"][FIELDS["verdict"].index(verdict)])
         role, match, kind, comparator, effect, hedged, non_inferior = consistent(verdict, told)
         quoted = _find_quoted(view, states.sentences, verdict)
         passages = () if quoted is None else (_passage(view, quoted),)
-        sure = probability >= self._weights.shown.get(verdict, 0.0)
         if verdict == "supports":
-            sure &= primary != "not_met"
-        elif verdict == "contradicts":  # its sentence must not speak of another drug alone
+            sure = probability >= self._weights.sure and primary != "not_met"
+        else:  # a failure is sure unless its sentence speaks of another drug alone
             signs = {"DRUG"} if quoted is None else set(view.sentences[quoted])
-            sure &= "OTHER" not in signs or not signs.isdisjoint(("DRUG", "CLASS"))
+            sure = verdict != "contradicts" or "OTHER" not in signs or not signs.isdisjoint(("DRUG", "CLASS"))
         return Reading(
             key=key,
             drug=drug,
@@ -198,9 +174,15 @@ def _reports_nothing(document: Document, design: Design) -> bool:
     return not document.text.strip() or (design == "protocol" and has_no_result(document))
 
 
-def decide(told: Floats) -> Verdict:
-    """Choose the most probable verdict."""
-    return cast(Verdict, FIELDS["verdict"][int(told.argmax())])
+def is_titled(view: View) -> bool:
+    """Whether the title names the drug and the condition."""
+    return view.document.title != "" and {"DRUG", "COND"} <= set(view.sentences[0])
+
+
+def decide(told: Floats, lean: float) -> Verdict:
+    """Choose the most probable verdict after adding the lean to the log probability of a contradiction."""
+    names = cast(tuple[Verdict, ...], FIELDS["verdict"])
+    return max(names, key=lambda name: told[names.index(name)] * (np.exp(lean) if name == "contradicts" else 1.0))
 
 
 def _harm(told: Mapping[str, Floats]) -> float:
