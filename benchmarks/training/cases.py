@@ -208,11 +208,11 @@ def cut_source(source: Source, pieces: Pieces) -> RecordCase:
             roles[pair.condition].append(_find_roles(ask.told))
     conditions = [ConditionCase(condition, _join_roles(found)) for condition, found in roles.items()]
     purposes: dict[int, int] = {}
-    told = list_condition_roles(source, document)
-    if told:
+    roles_told = list_condition_roles(source, document)
+    if roles_told:
         conditions = [
             ConditionCase(cut_condition(record, View(document, "", name), pieces), frozenset({role}))
-            for name, role in told.items()
+            for name, role in roles_told.items()
         ]
     if source.study is not None:
         purposes = dict(_find_purposes(source.study, document, orders))

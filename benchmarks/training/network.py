@@ -48,7 +48,7 @@ def attend(query: Tensor, key: Tensor, value: Tensor, blocked: Tensor) -> Tensor
     return scores.softmax(-1).to(value.dtype) @ value
 
 
-class Layer(nn.Module):
+class Layer(nn.Module):  # type: ignore[misc]
     """A layer of BERT."""
 
     def __init__(self, dropout: float) -> None:
@@ -71,7 +71,7 @@ class Layer(nn.Module):
         return self.narrow_norm(states + self.dropout(self.narrow(functional.gelu(self.wide(states)))))
 
 
-class Encoder(nn.Module):
+class Encoder(nn.Module):  # type: ignore[misc]
     """The transformer: word embeddings stay as the base model has them, signs have a table of their own."""
 
     def __init__(self, words: int, dropout: float) -> None:
@@ -96,7 +96,7 @@ class Encoder(nn.Module):
         return states.float()
 
 
-class Network(nn.Module):
+class Network(nn.Module):  # type: ignore[misc]
     """The whole reader.
 
     Args:

@@ -201,7 +201,8 @@ def _fit(sentences: Sequence[CutSentence]) -> list[CutSentence]:
             return 2 if sentence.zone in "RC" else 3
         return 3 + _SOON[sentence.zone]
 
-    room, kept = LONGEST - 2, []
+    room = LONGEST - 2
+    kept: list[CutSentence] = []
     for sentence in sorted(sentences, key=rank):
         fitting = sentence
         if sentence.order in (0, last):

@@ -16,7 +16,7 @@ import numpy as np
 
 from ..lexicon.heads import Floats, softmax
 from .document import Document
-from .encoder import SENTENCES, States, View, encoder
+from .encoder import SENTENCES, States, encoder
 from .facts import facts_of, has_no_result
 from .fields import FIELDS
 from .numbers import figures, tells_figures
@@ -35,6 +35,7 @@ from .reading import (
     verdict_from,
 )
 from .text import says
+from .view import View
 
 _OF_ENCODER = ("verdict", "role", "match", "kind", "effect", "comparator")
 _WIDTH = 384
