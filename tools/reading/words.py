@@ -104,3 +104,8 @@ def weigh(counts: NDArray[np.int64], rarity: Floats) -> Floats:
     """Return the values of a record's features: the logarithm of their counts by rarity, scaled to length 1."""
     values = (1 + np.log(counts)) * rarity
     return np.asarray(values / (np.linalg.norm(values) or 1.0), np.float32)
+
+
+def join_verdicts(told: Floats, by_words: Floats, powers: Floats) -> Floats:
+    """Multiply two probabilities of the same verdicts, each with its power, and scale the sums to 1."""
+    return softmax(powers[0] * np.log(told + 1e-6) + powers[1] * np.log(by_words + 1e-6))
