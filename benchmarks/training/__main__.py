@@ -31,7 +31,7 @@ from benchmarks.training.export import build_model, list_heads, measure_ranges
 from benchmarks.training.fitting import Fit, Plan, predict, predict_roles, score
 from benchmarks.training.made import make_sources
 from benchmarks.training.network import Network, load_base
-from benchmarks.training.vocabulary import PACKAGE, Vocabulary, drop_unseen, find_base, read_vocabulary
+from benchmarks.training.vocabulary import PACKAGE, Vocabulary, drop_seldom, find_base, read_vocabulary
 from benchmarks.training.word_heads import learn_words
 
 from willowbark.tools.reading.fields import CONDITION_ROLES
@@ -117,7 +117,7 @@ def score_roles(network: Network, cases: Sequence[RecordCase]) -> dict[str, Any]
 
 def write_weights(trained: Trained, cases: Sequence[RecordCase], path: Path) -> bytes:
     """Write everything that the reader needs into one file, and return it."""
-    network, vocabulary = drop_unseen(trained.network, trained.vocabulary, cases)
+    network, vocabulary = drop_seldom(trained.network, trained.vocabulary, cases)
     model = build_model(network, vocabulary.names, measure_ranges(trained.network, cases))
     arrays: dict[str, Any] = {
         "encoder": np.frombuffer(model, np.uint8),

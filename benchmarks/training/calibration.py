@@ -1,4 +1,4 @@
-"""Settles on development records how the network and the words are joined, and from which probability on a verdict shows."""
+"""Settles on development records how network and words are joined, and when a verdict is sure enough to be shown."""
 
 import itertools
 from collections.abc import Sequence
