@@ -16,7 +16,7 @@ from willowbark.tools.reading.words import BUCKETS, WordHead, weigh
 
 SEEN = 5
 """Pairs that a feature is in, at least, to be learnt from."""
-STRENGTH = 12.0
+STRENGTH = 3.0
 STEPS = 60
 
 
