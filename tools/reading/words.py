@@ -82,7 +82,7 @@ class WordHead:
         rarity = float(self._rarity.max()) / 255
         weights = float(np.abs(self._weights).max()) / 127
         return {
-            "words.gaps": np.diff(self._buckets, prepend=0).astype(np.uint16),
+            "words.gaps": np.diff(self._buckets, prepend=0).astype(np.uint32),
             "words.rarity": np.round(self._rarity / rarity).astype(np.uint8),
             "words.weights": np.round(self._weights / weights).astype(np.int8),
             "words.bias": self._bias.astype(np.float32),
