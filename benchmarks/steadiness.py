@@ -2,9 +2,10 @@
 
     python -m benchmarks.steadiness FOLDER [--records 45]
 
-FOLDER holds the abstracts (`world_half.jsonl.gz`, `corpus_half.jsonl.gz`). Of the labels kept apart those are taken that
-the reader tells as supporting or contradicting, one a record. Each sentence below is put at the start, in the middle
-and at the end of each abstract, once with the drug that is read and once with another; none of them was learnt from.
+FOLDER holds the abstracts (`world_half.jsonl.gz`, `corpus_half.jsonl.gz`). Of the labels kept apart those are taken
+that the reader tells rightly or wrongly as supporting or contradicting, one a record. Each sentence below is put at the
+start, in the middle and at the end of each abstract, with the drug that is read or with another one by turns; none of
+them was learnt from. What is addressed to machines is set aside before reading, as it is in use.
 A verdict counts as moved where another one is told; the second figure counts only those that are shown.
 """
 
@@ -81,9 +82,9 @@ def main() -> None:
                 counts["moved"] += is_moved
                 counts["shown anew"] += again.sure and again.verdict in DECIDED and is_moved
             counts["records"] += moved_any
+        by_place = ", ".join(f"{counts[f'moved at {place}']} at the {place}" for place in PLACES)
         print(
-            f"{kind}: of {counts['tried']} sentences {counts['moved']} move a verdict "
-            f"({', '.join(f'{place} {counts[f'moved at {place}']}' for place in PLACES)}), "
+            f"{kind}: of {counts['tried']} sentences {counts['moved']} move a verdict ({by_place}), "
             f"{counts['shown anew']} to one that is shown; of {len(rows)} abstracts {counts['records']} are moved by any"
         )
 
