@@ -85,7 +85,7 @@ def main() -> None:
         by_place = ", ".join(f"{counts[f'moved at {place}']} at the {place}" for place in PLACES)
         print(
             f"{kind}: of {counts['tried']} sentences {counts['moved']} move a verdict ({by_place}), "
-            f"{counts['shown anew']} to one that is shown; of {len(rows)} abstracts {counts['records']} are moved by any"
+            f"{counts['shown anew']} to one that is shown; of {len(rows)} abstracts {counts['records']} are moved"
         )
 
 

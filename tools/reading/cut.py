@@ -10,6 +10,7 @@ from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import accumulate
 from typing import NamedTuple
 
 import numpy as np
@@ -73,10 +74,8 @@ class CutRecord:
     @cached_property
     def starts(self) -> list[int]:
         """Of each sentence the index of its first piece."""
-        starts = [1]
-        for sentence in self.sentences[:-1]:
-            starts.append(starts[-1] + len(sentence.pieces))
-        return starts
+        ends = accumulate((len(sentence.pieces) for sentence in self.sentences), initial=1)
+        return list(ends)[: len(self.sentences)]
 
     @property
     def length(self) -> int:

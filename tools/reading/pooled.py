@@ -101,24 +101,31 @@ class PooledReader:
         ]
         query = _gelu(self._apply("ask", np.concatenate([*means, flags])))
         seen = self._look(pooled, query)
-        sentences = np.concatenate(
-            [
-                pooled.states[record.starts],
-                _average_in_sentences(pooled, drug),
-                _average_in_sentences(pooled, condition.places),
-                flag_sentences(record, pair),
-            ],
-            axis=1,
-        )
-        sentences = _gelu(self._apply("sentence", sentences) + self._apply("sentence_ask", query))
-        pointed = softmax(self._apply("point", sentences).T)
-        carried = (pointed @ self._apply("value", sentences)).ravel()
+        pointed, carried = self._point(pooled, pair, query)
         counted = np.array([len(record.sentences) / 20], np.float32)
         joined = np.concatenate([*means, seen, carried, flags, counted])
         hidden = _gelu(self._apply("hidden", self._norm("norm", joined)))
         fields = {name: softmax(self._apply(f"heads.{name}", hidden)) for name in FIELDS}
         orders = (sentence.order for sentence in record.sentences)
         return PairAnswer(fields, dict(zip(orders, map(float, pointed[0]), strict=True)))
+
+    def _point(self, pooled: PooledRecord, pair: CutPair, query: Floats) -> tuple[Floats, Floats]:
+        """Return how much each pointer heeds each sentence, and what they carry."""
+        record = pooled.record
+        if not record.sentences:
+            return np.zeros((POINTERS, 0), np.float32), np.zeros(POINTERS * WIDTH, np.float32)
+        sentences = np.concatenate(
+            [
+                pooled.states[record.starts],
+                _average_in_sentences(pooled, pair.drug or pair.classes),
+                _average_in_sentences(pooled, pair.condition.places),
+                flag_sentences(record, pair),
+            ],
+            axis=1,
+        )
+        sentences = _gelu(self._apply("sentence", sentences) + self._apply("sentence_ask", query))
+        pointed = softmax(self._apply("point", sentences).T)
+        return pointed, (pointed @ self._apply("value", sentences)).ravel()
 
     def tell_condition(self, view: View) -> Floats:
         """Tell which part a view's condition plays in its record: probabilities in the order of `CONDITION_ROLES`."""
