@@ -16,6 +16,7 @@ import onnxruntime
 from ..lexicon.heads import Floats, softmax
 from .cut import (
     CutCondition,
+    CutPair,
     CutRecord,
     Place,
     cut_condition,
