@@ -124,11 +124,14 @@ def _names(line: PassageContrast, drug: str) -> bool:
 
 
 def _rank(document: Document, condition: str) -> Iterator[Sentence]:
-    """Yield the sentences that may tell a result: conclusions first, those that name the condition before others."""
-    told = [each for each in document.sentences if each.zone in "RCB" and each.start >= document.offset]
-    yield from sorted(
-        told, key=lambda each: (condition not in {name for name, *_ in each.conditions}, each.zone != "C")
-    )
+    """Yield the sentences that may tell a result: those that name the condition before others, conclusions first."""
+    told = [each for each in document.sentences if _may_tell(each) and each.start >= document.offset]
+    named = {each.order for each in told if condition in {name for name, *_ in each.conditions}}
+    yield from sorted(told, key=lambda each: (each.order not in named, each.zone != "C"))
+
+
+def _may_tell(sentence: Sentence) -> bool:
+    return sentence.headed in ("result", "conclusion") or (sentence.headed is None and sentence.zone in "RCB")
 
 
 def _find_partners(drug: str, passage: PassageContrast, document: Document) -> tuple[str, ...]:
