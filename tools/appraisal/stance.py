@@ -25,7 +25,8 @@ deciding one first; none does where the drug was better than one arm in one outc
 where its own arm changed in one outcome unclearly and in another not at all. An arm of the drug alone decides before
 one that adds it to others. Where a secondary outcome alone shows no difference, the authors' statement decides. In
 studies of harm, cost or use, surrogates say nothing; in those of mechanism in patients or animals, only those that
-decide do. A comparator is never credited or blamed by another drug's result.
+decide do. What is disputed decides nothing. A comparator is never credited or blamed by another drug's
+result.
 """
 
 import re
@@ -98,7 +99,7 @@ def stance_of(study: Study, drug: str, applies: Applies = _apply_always) -> Drug
 
 
 def _derive_stance(study: Study, drug: str, applies: Applies) -> DrugStance:
-    applying = [row for row in study.comparisons if applies(row)]
+    applying = [row for row in study.comparisons if not row.disputed and applies(row)]
     rows = [row for row in applying if _is_of_efficacy(study, row)]
     own = [row for row in rows if drug in study.contrast_of(row) and study.arm(row.arm).role != "placebo"]
     alone = [row for row in own if study.contrast_of(row) == {drug}]
@@ -145,7 +146,7 @@ def _is_of_efficacy(study: Study, row: Comparison) -> bool:
 def _find_view(study: Study, drug: str, applies: Applies) -> StatedView | None:
     """Find the first statement on a drug's efficacy; those on harm alone say nothing of it."""
     for view in study.statements:
-        if view.drug == drug and view.says in _STATED and applies(view):
+        if view.drug == drug and view.says in _STATED and not view.disputed and applies(view):
             return view
     return None
 

@@ -174,6 +174,15 @@ class LearnedReader:
         )
 
 
+def effect_chances(document: Document, drug: str, condition: str) -> dict[str, float]:
+    """Return the chances that a text says that a drug did better, no differently or worse, which add up to 1."""
+    states = encoder().of_view(View(document, drug, condition))
+    told = weights().probabilities(states, document.zones)["effect"]
+    chances = {name: float(told[FIELDS["effect"].index(name)]) for name in ("better", "no_difference", "worse")}
+    whole = sum(chances.values())
+    return {name: chance / whole for name, chance in chances.items()}
+
+
 def _reports_nothing(document: Document, design: Design) -> bool:
     """Whether a record can carry no verdict: a title alone, or a plan of a study."""
     return not document.text.strip() or (design == "protocol" and has_no_result(document))

@@ -164,6 +164,9 @@ class Comparison(StudyPart, frozen=True):
     hedged: bool = False
     """Whether the result is told in guarded words alone (may, might, a trend), or does not hold as one of several
     tests."""
+    disputed: str = ""
+    """Why its passage does not bear out what a model read in it, so that it counts for nothing; empty if it does, or if
+    nobody checked."""
 
     @model_validator(mode="after")
     def _name_the_other_arm(self) -> Self:
@@ -188,6 +191,8 @@ class StatedView(StudyPart, frozen=True):
     """For whom, where not for everybody."""
     reason: str = ""
     """As the record gives it; empty if it gives none."""
+    disputed: str = ""
+    """As of a comparison."""
     passage: StudyPassage
 
 
