@@ -2,7 +2,7 @@
 
 | the passage | the reading |
 |---|---|
-| names other drugs alone, tells of harm alone, or of a review does not name the drug | another sentence tells it |
+| names other drugs alone, tells of harm or cost alone, or of a review does not name the drug | another sentence tells it |
 | the same, and none does | of a trial does not tell which side it favours; of others no result |
 | names the drug only joined with others; does not name it, and the title joins it | its part is not told |
 | of a review, without placebo or the number of people | a comparison that does not tell with what, nor of how many |
@@ -109,9 +109,9 @@ def _quote(sentence: Sentence) -> QuotedPassage:
 
 
 def _bears(reading: Reading, passage: PassageContrast) -> bool:
-    """Whether a passage may bear a verdict on a drug: it tells of it, and not of harm alone."""
-    is_of_harm = says("sign of harm", passage.text) and not says(_BENEFIT, passage.text)
-    if reading.verdict == "supports" and is_of_harm:
+    """Whether a passage may bear a verdict on a drug: it tells of it, and not of harm or cost alone."""
+    is_aside = says("sign of harm", passage.text) or says("tells of cost", passage.text)
+    if reading.verdict == "supports" and is_aside and not says(_BENEFIT, passage.text):
         return False
     if reading.design in _REVIEWS or reading.role == "mentioned":
         return _names(passage, reading.drug)
