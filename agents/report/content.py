@@ -1,11 +1,11 @@
 """Content of a report as data, computed by code (`assembly`); `model` adds its forms."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Any, Final, Literal, Self
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, model_validator
 
 from willowbark.tools.appraisal import Level, Quality
 from willowbark.tools.appraisal.candidates import CandidateGroup
@@ -182,6 +182,18 @@ class DrugCandidate(BaseModel, extra="forbid"):
     study_limits: list[StudyLimit] = []
     in_detail: bool = True
     """False for those that the table of further drugs has in a line each."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _take_earlier_outcome(cls, data: Any) -> Any:
+        """Move `outcome` of reports that were saved before it stood in `sorting`."""
+        if not isinstance(data, Mapping) or "outcome" not in data:
+            return data
+        moved = {name: value for name, value in data.items() if name != "outcome"}
+        sorting = moved.get("sorting") or {}
+        if isinstance(sorting, Mapping):
+            moved["sorting"] = {"outcome": data["outcome"], **sorting}
+        return moved
 
     @property
     def marks(self) -> list[str]:

@@ -209,7 +209,7 @@ def _quote(record: AppraisedRecord, standards: frozenset[str]) -> _RankedTrial |
     if not lines:
         return None
     line = min(lines, key=lambda each: (not _other_arm(record, row, each), not _has_figures(each)))
-    people = record.study.participants_of(row)
+    people = record.told.quoted_participants
     study = StrongestStudy(key=record.key, against=_other_arm(record, row, line), quote=line, participants=people)
     doubts = not record.item.is_sound, not is_beside_nothing, not study.against, not _has_figures(line)
     return _RankedTrial((*doubts, -(people or 0), record.key), study)

@@ -16,8 +16,8 @@ from collections.abc import Callable, Mapping
 
 from pydantic import BaseModel
 
-from ..reading.assembler import PLACEBO, UNKNOWN, UNNAMED, UNTREATED
-from ..reading.contrast import PassageContrast
+from ..reading.assembler import PLACEBO, UNKNOWN, UNTREATED
+from ..reading.contrast import UNNAMED, PassageContrast
 from ..reading.document import Document, Sentence
 from ..reading.numbers import EffectSize, effect_sizes
 from ..reading.participants import numbers_of

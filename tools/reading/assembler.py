@@ -36,6 +36,7 @@ from ..records.study import (
     StudyPassage,
 )
 from .arm_sizes import INERT, find_arm_sizes
+from .contrast import UNNAMED
 from .document import Document
 from .holding import hold_to_passage, is_compared, is_leaning
 from .numbers import effect_sizes
@@ -43,8 +44,6 @@ from .reading import Comparator, Effect, OutcomeKind, Reading
 from .sections import is_full_text
 from .text import says
 
-UNNAMED = "another drug"
-"""A partner of a combination that the reader does not name."""
 PLACEBO, UNTREATED, UNKNOWN = "placebo", "no treatment or usual care", "another treatment"
 """Names of arms that a reader tells the kind of, and no more."""
 COMPLICATION = "a complication of "

@@ -12,11 +12,15 @@ from .reading import QuotedPassage
 from .sections import is_full_text
 from .text import plain, says
 
-_DOSE = r"(?:\(?\d[\d.,]*\s*(?:m?c?g|iu|ml)(?:/(?:day|d|kg))?\)?\s*)?"
-_JOINING = rf"\s*{_DOSE}(?:/|\+|-|plus|combined with|in combination with|together with)\s*"
+_DOSE = r"(?:\(?\d[\d.,]*\s*(?:m?c?g|microg|iu|ml)(?:/(?:day|d|kg))?\)?\s*)?"
+_SALT = r"(?:\s+(?:acetate|hydrochloride|sodium|sulfate|maleate|besylate|calcium|potassium|valerate))?"
+_JOINING = rf"{_SALT}\s*{_DOSE}(?:/|\+|-|plus|combined with|in combination with|together with)\s*{_DOSE}"
 _JOIN = re.compile(_JOINING, re.IGNORECASE)
-_PAIRED = re.compile(rf"\s*{_DOSE}(?:,|,? and|with(?: \w+){{0,3}})\s*", re.IGNORECASE)
+_PAIRED = re.compile(rf"{_SALT}\s*{_DOSE}(?:,|,? and|with(?: \w+){{0,3}})\s*", re.IGNORECASE)
 """Between two drugs that are joined if a combination is named right before them or after."""
+_WITH_UNKNOWN = re.compile(r"\s*/\s*(?:\d[\d.]* \w+ )?[A-Z]{2,}")
+"""Behind a drug: an abbreviation that it is joined with ("BZA/CE")."""
+_DENIED = re.compile(r"\b(?:not|nor|neither)\s+(?:(?:with|by|in|for|of)\s+)?$", re.IGNORECASE)
 _COMBINED_BEFORE = re.compile(r"\bcombinations? (?:therapy |treatment )?(?:of|with)\s+(?:[\w-]+\s+)?$", re.IGNORECASE)
 _COMBINED_AFTER = re.compile(r"\s*(?:[\w-]+\s+){0,2}combinations?\b", re.IGNORECASE)
 _LISTING = re.compile(rf"{_JOINING}|\s*{_DOSE}(?:,|,? (?:and|or|with))\s*", re.IGNORECASE)
@@ -28,6 +32,8 @@ _THAN = re.compile(
 )
 """Before the only drug named, which is the one compared with: "more effective than diet or"."""
 _WORDS_BEFORE = 2  # between "than" and a drug: "than with oral"
+UNNAMED = "another drug"
+"""A partner of a combination that is not named."""
 Named = tuple[str, int, int]
 """A drug and its offsets in a passage."""
 
@@ -64,6 +70,11 @@ class PassageContrast:
                 drugs += [(name, start + shift, end + shift) for name, start, end in inside]
             text += f"{passage.text} "
         return cls(text.strip(), drugs)
+
+    @classmethod
+    def of_record(cls, document: Document) -> "PassageContrast":
+        """Return a whole record, with the drugs that it names."""
+        return cls(document.whole, document.drugs)
 
     @classmethod
     def of_sentence(cls, sentence: Sentence) -> "PassageContrast":
@@ -111,6 +122,9 @@ class PassageContrast:
         for at, (name, _, _) in enumerate(self.drugs):
             if name != drug:
                 continue
+            if _WITH_UNKNOWN.match(self.text[self.drugs[at][2] :]):
+                partners.append(UNNAMED)
+                continue
             near = [place for place in (at - 1, at + 1) if 0 <= place < len(self.drugs)]
             joined = [self.drugs[place][0] for place in near if self._is_joined(min(at, place))]
             joined = [other for other in joined if other != drug]
@@ -128,13 +142,15 @@ class PassageContrast:
         return _PAIRED.fullmatch(between) is not None and is_combined is not None
 
     def is_denied(self, drug: str) -> bool:
-        """Whether the clause that names a drug says that it did less than another, or that nothing is reported yet.
+        """Whether the clause that names a drug says that it did less than another or not significantly more.
+
+        Also if nothing is reported yet, or the drug stands behind "but not".
 
         In a passage on this drug alone, also whether anything is said that it did not do.
         """
         for start, end in self._own_clauses(drug):
             clause = self.text[start:end]
-            if says("reports nothing yet", clause):
+            if says("reports nothing yet", clause) or says("not significantly", clause):
                 return True
             less = says("less effective", clause)
             before = [
@@ -142,8 +158,20 @@ class PassageContrast:
             ]
             if before[-1:] == [drug]:
                 return True
+        if any(name == drug and _DENIED.search(self.text[:first]) for name, first, _ in self.drugs):
+            return True
         is_alone = {name for name, _, _ in self.drugs} == {drug}
         return is_alone and says("did not work", self.text) is not None
+
+    def on(self, condition: str) -> "PassageContrast":
+        """Return the clauses that are not on other conditions alone; the whole if it names no others."""
+        named = Document.cut("", self.text).conditions
+        kept = list[str]()
+        for start, end in self._clauses():
+            inside = {name for name, first, _ in named if start <= first < end}
+            if not inside or condition in inside:
+                kept.append(self.text[start:end])
+        return PassageContrast("".join(kept)) if kept and {name for name, *_ in named} - {condition} else self
 
     def is_denied_for(self, condition: str) -> bool:
         """Whether a clause that names a condition says that the drug did not work there, as others do not.

@@ -2,7 +2,7 @@
 
 | the passage | the reading |
 |---|---|
-| names other drugs alone, tells of harm alone, or of a review does not name the drug | another sentence tells it |
+| names other drugs alone, tells of harm or cost alone, or of a review does not name the drug | another sentence tells it |
 | the same, and none does | of a trial does not tell which side it favours; of others no result |
 | names the drug only joined with others; does not name it, and the title joins it | its part is not told |
 | of a review, without placebo or the number of people | a comparison that does not tell with what, nor of how many |
@@ -37,7 +37,8 @@ _CHECKED = frozenset({"model", "posted"})
 _KINDS = frozenset({"efficacy", "surrogate", "harm", "process"})
 _REVIEWS = frozenset({"review", "guideline", "systematic_review", "meta_analysis"})
 INERT: frozenset[Comparator] = frozenset({"placebo", "none"})
-_TELLS = {"supports": "tells of benefit", "contradicts": "tells of failure"}
+_BENEFIT, _FAILURE = "tells of benefit", "tells of failure"
+_TELLS = {"supports": _BENEFIT, "contradicts": _FAILURE}
 
 
 class HeldReading(NamedTuple):
@@ -95,8 +96,8 @@ def _find_bearing(reading: Reading, document: Document) -> Reading:
         return reading
     for sentence in _rank(document, reading.condition):
         line = PassageContrast.of_sentence(sentence)
-        is_own = _names(line, reading.drug) and not line.is_rival(reading.drug)
-        if is_own and says(cue, line.text) and not line.is_denied(reading.drug):
+        is_own = _names(line, reading.drug) and not line.is_rival(reading.drug) and not line.is_denied(reading.drug)
+        if is_own and says(cue, line.text) and (cue == _FAILURE or not says(_FAILURE, line.text)):
             return reading.model_copy(update={"passages": (_quote(sentence),)})
     if is_compared(reading) and reading.design not in _REVIEWS:
         return reading.model_copy(update={"effect": "mixed"})
@@ -108,33 +109,39 @@ def _quote(sentence: Sentence) -> QuotedPassage:
 
 
 def _bears(reading: Reading, passage: PassageContrast) -> bool:
-    """Whether a passage may bear a verdict on a drug: it tells of it, and not of harm alone."""
-    is_of_harm = says("sign of harm", passage.text) and not says("tells of benefit", passage.text)
-    if reading.verdict == "supports" and is_of_harm:
+    """Whether a passage may bear a verdict on a drug: it tells of it, and not of harm or cost alone."""
+    is_aside = says("sign of harm", passage.text) or says("tells of cost", passage.text)
+    if reading.verdict == "supports" and is_aside and not says(_BENEFIT, passage.text):
         return False
     if reading.design in _REVIEWS or reading.role == "mentioned":
-        return passage.names(reading.drug) or passage.names_class_of(reading.drug)
+        return _names(passage, reading.drug)
     return not passage.is_on_others(reading.drug)
 
 
 def _names(line: PassageContrast, drug: str) -> bool:
-    return line.names(drug) or line.names_class_of(drug)
+    """Whether a line names a drug, or its class and no other drug: "gabapentin, a new anticonvulsant" is on that."""
+    return line.names(drug) or (not line.drugs and line.names_class_of(drug))
 
 
 def _rank(document: Document, condition: str) -> Iterator[Sentence]:
-    """Yield the sentences that may tell a result: conclusions first, those that name the condition before others."""
-    told = [each for each in document.sentences if each.zone in "RCB" and each.start >= document.offset]
-    yield from sorted(
-        told, key=lambda each: (condition not in {name for name, *_ in each.conditions}, each.zone != "C")
-    )
+    """Yield the sentences that may tell a result: those that name the condition before others, conclusions first."""
+    told = [each for each in document.sentences if _may_tell(each) and each.start >= document.offset]
+    named = {each.order for each in told if condition in {name for name, *_ in each.conditions}}
+    yield from sorted(told, key=lambda each: (each.order not in named, each.zone != "C"))
+
+
+def _may_tell(sentence: Sentence) -> bool:
+    return sentence.headed in ("result", "conclusion") or (sentence.headed is None and sentence.zone in "RCB")
 
 
 def _find_partners(drug: str, passage: PassageContrast, document: Document) -> tuple[str, ...]:
-    """Find the drugs joined with a drug in its passage; where that does not name it, in the title."""
+    """Find the drugs joined with a drug in its passage; where that does not name it, in the title or throughout."""
     joined = passage.find_partners(drug)
     if joined or passage.names(drug):
         return joined
-    return PassageContrast(document.title).find_partners(drug)
+    return PassageContrast(document.title).find_partners(drug) or PassageContrast.of_record(document).find_partners(
+        drug
+    )
 
 
 def _hold_review(reading: Reading, passage: PassageContrast, document: Document) -> dict[str, object]:
@@ -157,7 +164,7 @@ def _temper(reading: Reading, passage: PassageContrast) -> dict[str, object]:
     if passage.is_denied_for(reading.condition):
         return {"effect": "no_difference"}
     is_elsewhere = reading.comparator != "not_reported" and passage.is_on_others(reading.drug)
-    if is_elsewhere or passage.is_denied(reading.drug):
+    if is_elsewhere or passage.on(reading.condition).is_denied(reading.drug):
         return {"effect": "mixed"}
     changes: dict[str, object] = {"hedged": reading.hedged or passage.is_guarded(reading.drug)}
     if reading.comparator == "active" and says("as effective", passage.text):
