@@ -38,7 +38,7 @@ DECIDED = ("supports", "contradicts")
 
 def insert(document: Document, sentence: str, place: str) -> str:
     """Return the text of a document with a sentence more."""
-    starts = [each.start - document.offset for each in document.sentences if each.start >= document.offset]
+    starts = [part.start - document.offset for part in document.sentences if part.start >= document.offset]
     at = {"start": 0, "middle": starts[len(starts) // 2], "end": len(document.text)}[place]
     before, after = document.text[:at].rstrip(), document.text[at:].lstrip()
     return " ".join(part for part in (before, sentence, after) if part)
@@ -46,15 +46,15 @@ def insert(document: Document, sentence: str, place: str) -> str:
 
 def choose_rows(reader: LearnedReader, folder: Path, most: int) -> Iterator[tuple[Row, Document, Reading]]:
     """Yield rows kept apart that the reader decides, one a record."""
-    known: set[str] = set()
+    decided: set[str] = set()
     for row in read_rows(folder):
-        if len(known) == most:
+        if len(decided) == most:
             return
         document = Document.cut(row.title, row.text, row.types)
-        if row.group == "labels" and row.key not in known and row.truth["verdict"] in DECIDED:
+        if row.group == "labels" and row.key not in decided and row.truth["verdict"] in DECIDED:
             reading = reader.read_document(document, row.drug, row.condition)
             if reading.verdict in DECIDED:
-                known.add(row.key)
+                decided.add(row.key)
                 yield row, document, reading
 
 

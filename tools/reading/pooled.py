@@ -134,9 +134,9 @@ class PooledReader:
         condition: CutCondition = cut_condition(pooled.record, view, self.pieces)
         flags = np.array(flag_condition(pooled.record, condition), np.float32)
         name = self._encode_name(condition.name)
-        asked = np.concatenate([_average(pooled, condition.places), name, pooled.states[0], flags])
-        query = _gelu(self._apply("condition_ask", asked))
-        joined = np.concatenate([asked, self._look(pooled, query)])
+        question = np.concatenate([_average(pooled, condition.places), name, pooled.states[0], flags])
+        query = _gelu(self._apply("condition_ask", question))
+        joined = np.concatenate([question, self._look(pooled, query)])
         hidden = _gelu(self._apply("condition_hidden", self._norm("condition_norm", joined)))
         return softmax(self._apply("condition_role", hidden))
 
@@ -145,8 +145,8 @@ class PooledReader:
         return np.asarray(states.mean(0), np.float32)
 
     def _look(self, pooled: PooledRecord, query: Floats) -> Floats:
-        asked = self._apply("look", query).reshape(LOOKS, 1, WIDTH // LOOKS)
-        scores = asked @ pooled.keys * np.float32((WIDTH // LOOKS) ** -0.5)
+        question = self._apply("look", query).reshape(LOOKS, 1, WIDTH // LOOKS)
+        scores = question @ pooled.keys * np.float32((WIDTH // LOOKS) ** -0.5)
         return np.asarray((softmax(scores) @ pooled.values).ravel(), np.float32)
 
     def _apply(self, name: str, states: Floats) -> Floats:
