@@ -155,6 +155,23 @@ train: dev ## Learn the reader's heads and thresholds, and print what they are w
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check scikit-learn==1.9.1
 	$(BIN)/python -m benchmarks.train_reader $(ARGS)
 
+TRAIN := .venvs/train
+
+$(TRAIN)/.ready: .ci/train.txt requirements.txt pyproject.toml
+	$(PYTHON) -m venv $(TRAIN) || { echo "no venv module: install Debian's python3-venv" >&2; exit 2; }
+	$(TRAIN)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.txt
+	$(TRAIN)/bin/python -m pip install --quiet --disable-pip-version-check -r .ci/train.txt
+	$(TRAIN)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@touch $@
+
+.PHONY: train-reader
+train-reader: $(TRAIN)/.ready ## Train the reader that reads a record once: labels and abstracts to weights (ARGS="FOLDER --closing")
+	$(TRAIN)/bin/python -m benchmarks.training $(ARGS)
+
+.PHONY: train-smoke
+train-smoke: $(TRAIN)/.ready ## The same from end to end on tiny data, and its tests
+	$(TRAIN)/bin/python -m benchmarks.training --smoke
+
 .PHONY: train-questions
 train-questions: dev ## Learn to read questions, and print what that is worth on voices kept apart (ARGS="--write")
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check scikit-learn==1.9.1

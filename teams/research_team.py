@@ -301,7 +301,14 @@ def default_participants(
         *specialists,
         JudgeAgent("judge", judge, fallback=fallback, limits=limits, include_rag=asked.include_rag),
         *([approver] if approver is not None else []),
-        ReportAgent("report", reporter, fallback=fallback, include_rag=asked.include_rag),
+        ReportAgent(
+            "report",
+            reporter,
+            words=settings.report.words,
+            checker=roles.get("checker"),
+            fallback=fallback,
+            include_rag=asked.include_rag,
+        ),
     ]
 
 

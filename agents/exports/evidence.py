@@ -29,7 +29,7 @@ WIDTHS = {
 COLUMNS = tuple(WIDTHS)
 """Columns in order, with their widths in the workbook in characters."""
 REVIEWER = ("reviewer_verdict", "reviewer_note")
-"""Columns that the workbook leaves for the reviewer."""
+"""Columns left for the reviewer, which `willowbark correct --from` reads."""
 VERDICTS = ("supports", "contradicts", "inconclusive", "not assessed", "exclude")
 _ASKED = ("population", "intervention", "comparator", "outcome", "result")
 _VALUES: tuple[ValueKind, ...] = ("estimate", "dose", "tolerability")
@@ -47,8 +47,9 @@ _ABOUT = (
 
 
 def as_csv(report: "ResearchReport") -> bytes:
-    """Export as CSV; an empty cell means "not reported", or for flags "could not be checked"."""
-    return csv_text([COLUMNS, *_rows(report)]).encode("utf-8-sig", errors="replace")
+    """Export as CSV with columns for a reviewer; an empty cell means "not reported", or "could not be checked"."""
+    rows = [(*row, "", "") for row in _rows(report)]
+    return csv_text([(*COLUMNS, *REVIEWER), *rows]).encode("utf-8-sig", errors="replace")
 
 
 def as_xlsx(report: "ResearchReport") -> bytes:

@@ -1,13 +1,16 @@
 """The report with methods for its forms, and its message."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, overload
 
+from pydantic import JsonValue, PrivateAttr
+
 from willowbark.agents.autogen import ModelTextMessage
 from willowbark.tools.errors import MissingExtra, UsageError
 from willowbark.tools.lexicon import canonical_drug
+from willowbark.tools.reading.corrections import ExclusionReason
 from willowbark.tools.records.enclosure import GUIDANCE
 from willowbark.tools.whole_file import write_file
 from willowbark.tools.wording import counted, nearest
@@ -35,8 +38,75 @@ class UnknownDrug(UsageError, KeyError):
         return str(self.args[0])
 
 
+Corrector = Callable[[Mapping[str, Any], str | None], "ResearchReport"]
+"""Changes a report's run as asked, by whom, and returns its report, made again."""
+
+
 class ResearchReport(ReportContent):
     """The answer to a question."""
+
+    _corrector: Corrector | None = PrivateAttr(default=None)
+
+    def correct_by(self, corrector: Corrector) -> None:
+        """Set what `correct` does: that of the run that the report is of."""
+        self._corrector = corrector
+
+    def correct(
+        self,
+        record: str = "",
+        *,
+        drug: str = "",
+        says: Literal["supports", "contradicts", "inconclusive", "not assessed"] | None = None,
+        field: str | None = None,
+        value: JsonValue = None,
+        exclude: ExclusionReason | None = None,
+        add: bool = False,
+        file: str | None = None,
+        set_aside: bool = False,
+        undo: bool = False,
+        quote: str = "",
+        note: str = "",
+        by: str | None = None,
+    ) -> "ResearchReport":
+        """Correct one thing and return the report, made again at once; this one stays as it was.
+
+        The correction is kept by record in the workspace's `corrections.jsonl`, for later runs too.
+
+        Args:
+            record: PMID, NCT number, DOI or key; empty for a drug set aside.
+            drug: generic name.
+            says: what the record says of the drug.
+            field: a field of the study, such as `aim`, `design`, `arms[placebo].n`, `deciding.participants`.
+            value: of the field; None for "not reported".
+            exclude: leave the record out, for this reason.
+            add: add the record, by its number or from `file`.
+            file: a file with the record to add.
+            set_aside: leave the drug out of the report.
+            undo: take back what the person said of the record or drug.
+            quote: sentence of the record on which the word rests.
+            note: why.
+            by: who says so; None takes the variable `WILLOWBARK_PERSON`, else the system's user name.
+
+        Raises:
+            UsageError: the run was not kept in a ledger, or what is asked does not fit it.
+        """
+        if self._corrector is None:
+            raise UsageError("this report is of no run that was kept: ask with `ledger=DEFAULT_PATH`, then correct it")
+        given = {
+            "record": record,
+            "drug": drug,
+            "says": says,
+            "field": field,
+            "value": value,
+            "exclude": exclude,
+            "add": add,
+            "file": file,
+            "set_aside": set_aside,
+            "undo": undo,
+            "quote": quote,
+            "note": note,
+        }
+        return self._corrector(given, by)
 
     @property
     def line(self) -> str:
@@ -55,6 +125,9 @@ class ResearchReport(ReportContent):
     def to_digest(self, most_bytes: int = MOST_BYTES) -> EvidenceDigest:
         """Return a digest in at most `most_bytes`: the answer, and studies with quotes by drug."""
         answer = self.summary_parts[0].line if self.summary_parts else self.executive_summary
+        if self.written is not None and self.written.answer:
+            answer = " ".join([self.written.warning, *(sentence.text for sentence in self.written.answer)]).strip()
+            answer = f"{answer} ({self.written.provenance})"
         lines = [
             EvidenceLine(
                 drug=candidate.name,

@@ -28,7 +28,7 @@ from willowbark.tools.records.registry import cards, has_package
 from ..config import FILE_NAME, Settings
 from ..ledger.database import DEFAULT_PATH as LEDGER_PATH
 from ..model_clients import PROVIDERS
-from .terminal import write_lines
+from .terminal import complain, write_lines
 
 REACH_TIMEOUT_S = 3.0
 _DRUG = "propranolol"
@@ -125,7 +125,7 @@ def check_library(settings: Settings, *, is_offline: bool) -> list[str]:
     path = settings.library.path
     if path is None and not is_offline:
         return []
-    library = open_library(path or BUNDLED)
+    library = open_library(path or BUNDLED, complain)
     write_lines([f"Library     {library.summary}{'' if path is None else '; no source is asked'}"])
     held = library.contents
     write_lines([f"            {line}" for line in held.unread])

@@ -96,7 +96,7 @@ async def serve(options: RunOptions, host: str, port: int, say: Callable[[str], 
     Raises:
         UsageError: invalid settings, keys or token, or an unavailable address.
     """
-    runs, token = LiveRuns(options), token_from(os.environ, TOKEN_VARIABLE)
+    runs, token = LiveRuns(options, say), token_from(os.environ, TOKEN_VARIABLE)
     is_open = host not in LOOPBACK
     with listening_at(host, port) as listening:
         shown = f"[{host}]" if ":" in host else host
