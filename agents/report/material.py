@@ -172,6 +172,12 @@ class Material:
         return next((reply.library for reply in self.dossier.replies if reply.library), "")
 
 
+    @property
+    def is_outside_library(self) -> bool:
+        """Whether a local library was searched for a condition and gave no record: it is none that it holds."""
+        return bool(self.library) and bool(self.asked.conditions) and not self.pool
+
+
 def mechanisms_of(material: Material) -> MechanismFindings:
     """Find mechanisms of the report's candidates and of drugs whose mechanism is asked about."""
     found = assess(material.shown, material.pool, material.asked)
