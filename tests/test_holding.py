@@ -61,7 +61,7 @@ def test_a_review_is_not_quoted_on_another_condition() -> None:
     [
         "Propranolol was administered to 16 patients.",
         "Propranolol saved costs of $900.",
-        "Propranolol caused more harm.",
+        "Propranolol caused more adverse events.",
     ],
 )
 def test_who_was_given_what_costs_and_harm_are_no_benefit(quote: str) -> None:
