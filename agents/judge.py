@@ -120,7 +120,7 @@ class JudgeAgent(Analyst[JudgeMemory], Component[JudgeAgentConfig]):
         self._hear(messages, cancellation_token)
         memory, run = self._memory, self._run
         dossier = memory.dossier
-        pool = dossier.pool()
+        pool = await asyncio.to_thread(dossier.pool)
         yield self._tell("judging", f"Judging {counted(len(pool), 'record')}")
         run.readings.take(dossier.readings, dossier.studies)
         run.readings.begin(pool)
@@ -141,7 +141,7 @@ class JudgeAgent(Analyst[JudgeMemory], Component[JudgeAgentConfig]):
         if known:
             names = listed([candidate.drug for candidate in known])
             yield self._tell("hypothesizing", f"How might they act: {names}")
-        request = self._request(iteration, pool, candidates, known)
+        request = await asyncio.to_thread(self._request, iteration, pool, candidates, known)
         asked = to_ask(self._system_message, request.text, source=self.name)
         aids = await self._aids(pool)
         answer = await ask(self._clients, asked, JudgeDraft, cancellation_token, request=request, aids=aids)

@@ -1,5 +1,6 @@
 """The report agent: gets claims from a model, has each verified against its record, and lets code write the rest."""
 
+import asyncio
 from collections.abc import AsyncGenerator, Sequence
 from typing import Any
 
@@ -146,10 +147,11 @@ class ReportAgent(Analyst[ReportMemory], Component[AnalystConfig]):
             readings=run.readings,
             changes=changes,
         )
-        report = assemble(material, mechanisms_of(material))
+        report = await asyncio.to_thread(lambda: assemble(material, mechanisms_of(material)))
+        text = await asyncio.to_thread(report.to_markdown)
         for event in aids.events if aids else ():
             yield event
-        yield TextMessage(content=report.to_markdown(), source=self.name)
+        yield TextMessage(content=text, source=self.name)
         yield Response(chat_message=ReportMessage(content=report, source=self.name, models_usage=writing.usage))
 
 
