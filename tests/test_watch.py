@@ -59,7 +59,7 @@ def test_what_moved_is_told_once_and_the_end_is_as_of_one_run(folder: Path, tmp_
     moved, code = run_watches(folder)
     assert code == MOVED
     assert moved[0]["changes"] == [
-        "timolol: a new candidate, very low certainty; a trial against placebo found benefit (pmid:2)"
+        "timolol: a new candidate, low certainty; a trial against placebo found benefit (pmid:2)"
     ]
     assert run_watches(folder) == ([], 0)
     write(library, ROW, {**LATER, "publication_types": ["Retracted Publication"]})

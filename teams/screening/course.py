@@ -351,7 +351,7 @@ async def _conclude(
 ) -> dict[str, tuple[list[Candidate], dict[str, Evidence]]]:
     """Rank the candidates of each condition, those with a verdict first; return them with the records by key."""
     found = {}
-    async with origin.open() as transport:
+    async with origin.open_databases() as transport:
         databases = origin.databases(transport)
         for place, (name, question) in enumerate(asked.items(), 1):
             pool = origin.records(searches[name])
