@@ -1,5 +1,6 @@
 """The report agent: has a model answer in its own words, each sentence checked, or quote; code writes the rest."""
 
+import asyncio
 from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Self
@@ -196,10 +197,11 @@ class ReportAgent(Analyst[ReportMemory], Component[ReportAgentConfig]):
             usage=usage,
             changes=await run.find_changes(),
         )
-        report = assemble(material, mechanisms)
+        report = await asyncio.to_thread(assemble, material, mechanisms)
+        text = await asyncio.to_thread(report.to_markdown)
         for event in aids.events if aids else ():
             yield event
-        yield TextMessage(content=report.to_markdown(), source=self.name)
+        yield TextMessage(content=text, source=self.name)
         yield Response(chat_message=ReportMessage(content=report, source=self.name, models_usage=outcome.spent))
 
     async def _write(
