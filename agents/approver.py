@@ -104,7 +104,7 @@ class ApproverAgent(Participant[Memory], UserProxyAgent, Component[ApproverAgent
         if approval is None:
             run.readings.hold(dossier.readings, dossier.studies, dossier.absent)
             _, candidates = await run.checked(dossier.asked, dossier.pool())
-            proposals = proposals_of(candidates)
+            proposals = proposals_of(judge_candidates(candidates, self._memory.view))
             request = ApprovalRequest(
                 question=dossier.question, candidates=proposals, timeout_s=self.timeout_s, default=self.default
             )

@@ -82,9 +82,9 @@ _REFUSED = {
 """Options of AutoGen's assistant that mean nothing for a specialist, and why."""
 _TOLD = 60  # characters of a condition, or of people
 _READ = (
-    "What was read of what you found, by record: for each drug that it supports or contradicts it, missed its outcome, or "
-    "used it as comparator. Now say in your own words, in at most 120, without a call: what was found, what is missing, "
-    "what you doubt."
+    "What was read of what you found, by record: for each drug that it supports or contradicts it, missed its outcome, "
+    "or used it as comparator. Now say in your own words, in at most 120, without a call: what was found, what is "
+    "missing, what you doubt."
 )
 _ASK_AGAIN = "Nothing was searched: call your tools. What you find in them is all that the others get from you."
 _MEANT = ("{tool_name}", "{result}")  # formats that ask for nothing: a specialist's own, and AutoGen's
@@ -232,7 +232,7 @@ class SpecialistAgent(AssistantAgent, Component[SpecialistAgentConfig]):
         run.reader = self._reader or self._model_client
         run.tools.update(tool.name for tool in tools_of(self))
 
-    async def on_messages_stream(
+    async def on_messages_stream(  # noqa: PLR0915
         self, messages: Sequence[BaseChatMessage], cancellation_token: CancellationToken
     ) -> AsyncGenerator[Streamed, None]:
         """Search and read: yields events, then text for people, then the findings."""
@@ -327,7 +327,7 @@ class SpecialistAgent(AssistantAgent, Component[SpecialistAgentConfig]):
         """Say what begins or has ended, to people alone: the message does not enter the thread."""
         return TextMessage(content=text, source=self.name, metadata={"role": role})
 
-    async def _attempts(
+    async def _attempts(  # noqa: PLR0912
         self, messages: Sequence[BaseChatMessage], cancellation_token: CancellationToken, turn: "_SearchTurn"
     ) -> AsyncGenerator[Streamed, None]:
         """Try with the model, once more if it asked nobody, then with the fallback if it failed or searched nothing.

@@ -430,7 +430,7 @@ class _Check:
             disputed=f"its sentence says “{denial}”" if denial else "",
         )
 
-    def _find_advice(self, quote: str, drug: str) -> _Passage:
+    def _find_advice(self, quote: str, drug: str) -> _LocatedQuote:
         """Find whole sentences that advise for or against a drug: "should be avoided with tamoxifen"."""
         found = locate(quote, self._record)
         if found is None or addressed_to_machines(quote):
@@ -438,7 +438,7 @@ class _Check:
         named = drugs_named(quote, drug, self._record)
         if named and drug not in named:
             raise Refused(f"is on {drug}, which its quote is not")
-        return _Passage((found.passage,))
+        return _LocatedQuote((found.passage,))
 
 
 def _label(name: str) -> str:
