@@ -29,6 +29,7 @@ from willowbark.agents.autogen import (
     UserProxyAgentConfig,
     typed_by,
 )
+from willowbark.tools.appraisal.judgement import judge_candidates
 
 from .analyst import Memory, Participant
 from .approval import (
