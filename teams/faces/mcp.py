@@ -208,13 +208,12 @@ class RunQuestionArgs(BaseModel, extra="forbid"):
     question: str = Field(min_length=1, max_length=2000, description="Such as: is it safe in pregnancy?")
 
 
-CorrectArgs = create_model(
-    "CorrectArgs",
-    __config__=ConfigDict(extra="forbid"),
-    run_id=(str, Field(description="A finished run")),
-    by=(str | None, Field(None, description="The person who says so, by name")),
+_CORRECT_FIELDS: dict[str, Any] = {
+    "run_id": (str, Field(description="A finished run")),
+    "by": (str | None, Field(None, description="The person who says so, by name")),
     **{name: (field.annotation, field) for name, field in ChangeRequest.model_fields.items() if name != "file"},
-)
+}
+CorrectArgs = create_model("CorrectArgs", __config__=ConfigDict(extra="forbid"), **_CORRECT_FIELDS)
 """What to correct in a run: all that can be asked for but a file, since a client names none of this machine."""
 
 
