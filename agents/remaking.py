@@ -29,11 +29,16 @@ async def make_again(
     """Make a report again; arguments as of `appraise_again`."""
     material = await appraise_again(messages, former, run, corrections)
     report = assemble(material, mechanisms_of(material))
+    changed = [row.key for row in report.evidence_table if row.word is not None and row.word.is_changed]
+    outdated = None
+    if report.written is not None:
+        outdated = report.written.model_copy(update={"outdated": list(dict.fromkeys(changed))})
     written = [JUDGED] if material.assessments else []
     written += [QUOTES] if material.by_model and material.verdicts.kept else []
     return report.model_copy(
         update={
             "stale": list_stale(report.evidence_table, written),
+            "written": outdated,
             "claims_dropped": former.claims_dropped,
             "unread": former.unread,
             "generated_at": former.generated_at,
@@ -57,7 +62,7 @@ async def appraise_again(
     dossier.asked_at = messages[0].created_at
     assessments = [message.content for message in messages if isinstance(message, AssessmentMessage)]
     decisions = [message.content for message in messages if isinstance(message, ApprovalMessage)]
-    run.readings.take(dossier.readings, dossier.studies)
+    run.readings.hold(dossier.readings, dossier.studies, dossier.absent)
     pool, appraised = await run.checked_again(dossier.asked, dossier.pool(), corrections)
     decision = decisions[-1] if decisions else former.approval or Approval(decided_by="nobody")
     approval = decision.with_aside(appraised, dossier.asked, corrections)
@@ -68,6 +73,7 @@ async def appraise_again(
         pool=pool,
         candidates=[candidate for candidate in appraised if candidate not in aside],
         by_model=bool(former.usage) and not former.model_failed,
+        written=former.written,
         verdicts=Verdicts(kept=[claim for candidate in former.candidates for claim in candidate.claims]),
         repaired=former.claims_repaired,
         notes=former.notes,

@@ -23,8 +23,9 @@ from playwright.sync_api import Browser, FloatRect, Page, Request, sync_playwrig
 from rich.console import Console
 from rich.terminal_theme import MONOKAI
 
+from willowbark.agents import exports
 from willowbark.agents.report.model import ResearchReport
-from willowbark.teams import exports, research
+from willowbark.teams import research
 from willowbark.teams.faces.terminal import print_report
 
 QUESTION = "Which existing drugs could help people quit smoking?"

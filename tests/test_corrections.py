@@ -13,8 +13,8 @@ from builders import QUESTION, TRIAL, ScriptedReader
 from typer.testing import CliRunner, Result
 
 from willowbark.agents.approval import Approval, ApprovalAnswer, ApprovalRequest, proposals_of
+from willowbark.agents.exports import render
 from willowbark.agents.report.model import ResearchReport
-from willowbark.teams.exports import render
 from willowbark.teams.faces.cli import app
 from willowbark.teams.faces.review import review, rows_of
 from willowbark.teams.ledger import DEFAULT_PATH, Ledger

@@ -13,7 +13,7 @@ from willowbark.tools.mechanism import Chain, MechanismFindings, Node, Step
 from willowbark.tools.reading.screening import is_addressed_to_machines
 from willowbark.tools.reading.sections import licence_of, stated_limits
 from willowbark.tools.reading.text import says
-from willowbark.tools.records import Disease
+from willowbark.tools.records import Disease, Drug, DrugApproval
 from willowbark.tools.records.card import STUDIES
 from willowbark.tools.records.registry import cards, kind_of, title_of
 from willowbark.tools.wording import counted, listed, short
@@ -56,6 +56,9 @@ def assemble(material: Material, mechanisms: MechanismFindings) -> ResearchRepor
         parts.insert(len(parts) - 1, corrected)  # before the advice, which ends the first screen
 
     references = References(material.records)
+    written = material.written
+    if written is not None:
+        references.cite(key for sentence in written.sentences() for key in sentence.citations)
     answer = references.write("What was asked", answered.below(parts[0].text)) if answered else None
     references.cite(key for part in parts for key in part.citations)
     references.cite(c.best_estimate.key for c in candidates if c.best_estimate and c.name in blocks)
@@ -72,7 +75,8 @@ def assemble(material: Material, mechanisms: MechanismFindings) -> ResearchRepor
     rated = rate_confidence(material, answered)
     return ResearchReport(
         title=write_line("summary", "title", m=material),
-        executive_summary=in_short(parts),
+        executive_summary=in_short(parts, written),
+        written=written,
         summary_parts=parts,
         research_question=material.dossier.question,
         answer=answer,
@@ -160,6 +164,7 @@ def _drug_candidate(
             *candidate.cautions,
             *(f"Boxed warning: “{take_sentences(box.sentence, LONGEST)}” ({box.key})" for box in boxes),
         ],
+        labelled_routes=_routes_of(candidate, material),
         combination=list(candidate.combination),
         for_prevention=bool(found.supporting)
         and not material.asked.is_preventive
@@ -174,6 +179,16 @@ def _drug_candidate(
         study_limits=limits[:MAX_LIMITS],
         in_detail=candidate in material.detailed,
     )
+
+
+def _routes_of(candidate: Candidate, material: Material) -> dict[str, list[str]]:
+    """Return how the drug is given, by the records of agencies and databases that say so."""
+    found = dict[str, list[str]]()
+    for record in material.pool:
+        entry = record.record
+        if isinstance(entry, Drug | DrugApproval) and entry.drug == candidate.drug and entry.routes:
+            found[record.key] = list(entry.routes)
+    return found
 
 
 def _status(candidate: Candidate, material: Material) -> str:

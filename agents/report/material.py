@@ -18,6 +18,7 @@ from willowbark.tools.wording import as_spelt, listed, short
 from ..approval import Approval
 from ..asking.claims import Verdicts
 from ..assessment import JudgeAssessment, sources_breakdown
+from ..checking.written import WrittenAnswer
 from ..findings import Dossier
 from .content import TurnUsage
 
@@ -33,7 +34,9 @@ class Material:
     pool: Sequence[Evidence]
     candidates: Sequence[Candidate]
     """Candidates that were not set aside."""
-    verdicts: Verdicts
+    verdicts: Verdicts = field(default_factory=Verdicts)
+    written: WrittenAnswer | None = None
+    """The answer in a model's words; None where none wrote."""
     repaired: int = 0
     notes: Sequence[str] = ()
     tokens_used: int = 0

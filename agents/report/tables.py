@@ -58,7 +58,7 @@ _MATCHES: Mapping[Match, str] = {
 }
 _NO_STUDIES = {"label": "drug label (no study)", "notice": "notice of a retraction, concern or correction"}
 _OF_REPLY = ("source", "query", "asked_at", "warnings", "understood")
-_OF_TRIAL = ("phases", "enrollment", "start_date", "completion_date", "why_stopped")
+_OF_TRIAL = ("sponsor", "phases", "enrollment", "start_date", "completion_date", "why_stopped")
 _TRIALS = frozenset(design.label for design in (*RANDOMISED, StudyDesign.systematic_review))
 _PRECLINICAL = frozenset(design.label for design in StudyDesign if design.is_preclinical)
 _NOTHING = frozenset({"placebo", "none"})
@@ -101,6 +101,8 @@ def _row(drug: str, appraised: AppraisedRecord, record: Evidence) -> EvidenceRow
         "figures": list(told.figures)[:MAX_EFFECTS] if appraised.sentence else [],
         "harm": appraised.reading.does_harm,
         "pico": pico_of(appraised, record),
+        "setting": [each.text for each in told.setting],
+        "quoted_participants": told.quoted_participants,
         "values": values_of(appraised),
         "word": appraised.word,
     }
@@ -185,7 +187,7 @@ def best_estimate(rows: Sequence[EvidenceRow]) -> BestEstimate | None:
             result=asked.result,
             figures=estimate(size) if size else "; ".join(own),
             comparator=asked.comparator,
-            participants=row.sample_size,
+            participants=row.quoted_participants if row.sample_size is not None else None,
             preclinical=row.design if row.design in _PRECLINICAL else "",
         )
         doubts = bool(best.preclinical), row.design not in _TRIALS, not row.alone, row.is_preprint or bool(row.concern)

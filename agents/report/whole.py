@@ -105,7 +105,7 @@ def whole_answer(report: ReportContent, most_bytes: int) -> WholeAnswer:
         corrected = [*corrected[:MOST_CORRECTIONS], f"{len(corrected) - MOST_CORRECTIONS} more"]
     bare = WholeAnswer(
         question=" ".join(report.research_question.split()),
-        summary=" ".join(" ".join(visible(part).split()) for part in parts),
+        summary=" ".join(" ".join(visible(part).split()) for part in (*_list_written(report), *parts)),
         provenance=_tell_provenance(report),
         cautions=list(_list_cautions(report))[:MOST_CAUTIONS],
         gaps=[*report.gaps, *(f"not looked at: {each}" for each in report.not_looked_at)][:MOST_GAPS],
@@ -120,6 +120,14 @@ def whole_answer(report: ReportContent, most_bytes: int) -> WholeAnswer:
         if max(len(larger.model_dump_json().encode()), len(larger.as_text().encode())) <= most_bytes:
             chosen.append(line)
     return _with_lines(bare, chosen, lines, drugs)
+
+
+def _list_written(report: ReportContent) -> list[str]:
+    """Return the answer in a model's words, with what a reader has to know and who wrote; empty where none wrote."""
+    written = report.written
+    if written is None or not written.answer:
+        return []
+    return [written.warning, *(sentence.text for sentence in written.answer), f"({written.provenance})"]
 
 
 def _make_whole(text: str, report: ReportContent) -> str:

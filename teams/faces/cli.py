@@ -40,7 +40,7 @@ _DOCTOR_CODES = (
     "answer; 4 something is wrong: a source refused, was silent or was not understood, or a folder, the library or the "
     "weights are not as they should be."
 )
-_LEFT_OUT = 4  # exit code: a library lacks files or is damaged, or a screening's model could read no record
+_LEFT_OUT = 4  # exit code: a library lacks files or is damaged, a screening's model could read no record, a try failed
 _SETTINGS: dict[str, Any] = {
     "no_args_is_help": True,
     "pretty_exceptions_enable": False,
@@ -308,6 +308,26 @@ def ask(
     return 0
 
 
+@command(*_SHOWN, epilog=EXIT_CODES)
+def example(**given: Any) -> int:
+    """Replay a recorded run of a strong model. The same agents on the bundled library, without key or network."""
+    from ..run.example import LABEL, NOTICE, example_stream, read_recording  # noqa: PLC0415  the whole team
+
+    recorded, _ = read_recording()
+    faces.terminal.complain(f"{LABEL}: {NOTICE}")
+    options = _run_options({"question": recorded.question, "offline": True, **given})
+    return faces.ask.ask(options, example_stream)
+
+
+@command()
+def init() -> int:
+    """Set up a model, its key and an e-mail for NCBI. Asks on the terminal, and tries each once.
+
+    Exit code 4: something that was tried did not work.
+    """
+    return 0 if faces.first_time.set_up(Path()) else _LEFT_OUT
+
+
 @command(*_SERVED)
 def mcp(*, http: bool, port: int = 8766, workspace: Path, **given: Any) -> None:
     """Serve tools and runs over the Model Context Protocol. It speaks on stdin and stdout, or HTTP with --http."""
@@ -482,7 +502,8 @@ def forget(run: _RUN) -> None:
 @command()
 def export(run: _RUN, *, to: str, export_out: Path | None, runs: Path | None, settings: Path | None) -> None:
     """Export the report of a run in other formats. For example, `--to html,docx,xlsx,ris`."""
-    from ..exports import write  # noqa: PLC0415
+    from willowbark.agents.exports import write  # noqa: PLC0415
+
     from ..run import history  # noqa: PLC0415  loads the ledger
 
     root = _runs_folder(runs, settings)
@@ -539,7 +560,7 @@ def screen(
     options = _run_options(given)
     settings = options.chosen()
     names, wanted = read_names(file, CONDITION_COLUMNS), read_names(drugs, DRUG_COLUMNS) if drugs else []
-    searched, reads = open_library(library) if library else None, engine_of(engine)
+    searched, reads = open_library(library, complain) if library else None, engine_of(engine)
     for line in searched.contents.unread if searched else ():
         complain(f"library {library}: {line}")
     model = None
@@ -667,7 +688,8 @@ def library_read(folder: _FOLDER, *, quiet: bool) -> None:
 
     from ..screening.library_reading import read_library  # noqa: PLC0415
 
-    done = read_library(open_library(folder), (lambda _: None) if quiet else faces.terminal.complain)
+    tell = (lambda _: None) if quiet else faces.terminal.complain
+    done = read_library(open_library(folder, tell), tell)
     typer.echo(f"{done.seen:,} records, {done.read:,} of them read now ({done.readings:,} readings)")
     if done.table is None:
         faces.terminal.complain(str(MissingExtra("Parquet, which is not written,", "scale")))
@@ -725,10 +747,14 @@ def main() -> None:
     import logging  # noqa: PLC0415
     import warnings  # noqa: PLC0415
 
+    from ..keys import load_keys  # noqa: PLC0415
+
     gc.set_threshold(50_000)  # imports and runs create many objects and little garbage
     if not sys.warnoptions:
         warnings.simplefilter("ignore")  # warnings of model libraries are for developers, not for users
     logging.getLogger().addHandler(logging.NullHandler())  # otherwise logs of libraries would mix with the progress
+    for problem in load_keys():
+        faces.terminal.complain(problem)
     app()
 
 

@@ -194,7 +194,7 @@ def _repeat(watch: Watch, tell: Callable[[str], None], complain: Callable[[str],
     state = watch.state
     options = RunOptions.of(state.question, state.options)
     library = options.chosen().library.path
-    digest = open_library(library).digest if library else None
+    digest = open_library(library, tell).digest if library else None
     if digest is not None and digest == state.library_digest:
         tell(f"{state.question}: the library holds nothing new")
         return None

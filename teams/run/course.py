@@ -385,6 +385,7 @@ class Course:
             decided=Approval.model_validate(decided[-1]) if decided else None,
             waiting=self.journal.paused,
             readings=self._readings,
+            looks_ahead=self.settings.research.look_up_ahead,
             reads_in_batches=llm.batch,
             reads_in_short=llm.economy,
             gate=self._hooks.gate,

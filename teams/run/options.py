@@ -9,8 +9,9 @@ from pydantic_core import PydanticCustomError
 
 from willowbark.tools.errors import UsageError
 from willowbark.tools.http.endpoints import Endpoints
+from willowbark.tools.wording import nearest
 
-from ..config import Depth, LibrarySettings, RoleSettings, Settings, excess_of, nearest, wording_of
+from ..config import Depth, LibrarySettings, ReportWords, RoleSettings, Settings, excess_of, wording_of
 from ..events import AgentEvent, Veto
 from ..model_clients import BASELINE
 
@@ -99,6 +100,8 @@ class RunOptions(BaseModel, frozen=True, extra="forbid", arbitrary_types_allowed
     """Names of the sources to search."""
     include_rag: bool | None = _override("research.include_rag")
     """Whether judge and report agent may query the collected records."""
+    words: ReportWords | None = _override("report.words")
+    """`written` has a language model answer in its own words, each sentence checked; `quoted` prints only quotes."""
     max_tokens: int | None = _override("research.limits.max_tokens")
     """Tokens of all model calls; None takes the settings', by default 200,000 with a language model."""
     max_seconds: float | None = _override("research.limits.max_seconds")
@@ -198,12 +201,16 @@ class RunOptions(BaseModel, frozen=True, extra="forbid", arbitrary_types_allowed
         check = understood_question if settings.llm.model == BASELINE else validate_question
         return check(self.question or "")
 
-    def sources_at(self, settings: Settings) -> Endpoints:
-        """Return the sources' endpoints; UsageError if a source lacks its key, or the library is not as expected."""
+    def sources_at(self, settings: Settings, tell: Callable[[str], None] = lambda _: None) -> Endpoints:
+        """Return the sources' endpoints; `tell` receives a line before a large library is indexed.
+
+        Raises:
+            UsageError: a source lacks its key, or the library is not as expected.
+        """
         if self.endpoints is not None:
             return self.endpoints
         if settings.library.path is not None:
-            return Endpoints(library=library_of(settings.library))
+            return Endpoints(library=library_of(settings.library, tell))
         endpoints = Endpoints.public()
         endpoints.require(settings.tools.sources)
         return _with_limits(endpoints, settings)
@@ -231,11 +238,11 @@ def replayed_endpoints(run: "Run", settings: Settings) -> Endpoints:
     return Endpoints.public({}).model_copy(update={"is_public": not run.sandboxed, "email": email})
 
 
-def library_of(asked: LibrarySettings) -> "Library":
+def library_of(asked: LibrarySettings, tell: Callable[[str], None] = lambda _: None) -> "Library":
     """Open the library that settings name; UsageError if it cannot be read, or holds other records than they say."""
     from willowbark.tools.library import open_library  # noqa: PLC0415  online runs need none
 
-    library = open_library(asked.path or "bundled")
+    library = open_library(asked.path or "bundled", tell)
     if asked.digest not in (None, library.contents.digest):
         raise UsageError(f"the library {library.path} no longer holds the records that it held for this run")
     return library

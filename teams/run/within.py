@@ -166,7 +166,7 @@ async def ask_within(
     beside = [] if library in (None, "bundled") else [Path(library) / STORE_FILE]
     with StudyShelf(path, beside, tell) as shelf:
         reader = StoredReader(shelf, recall=partial(taken_reading, ledger, run_id))
-        told = _answer(meant, pool, Readings(reader, given, studies, words_taken(run_id, ledger)))
+        told = _answer(meant, pool, Readings(reader, given, studies, corrections=words_taken(run_id, ledger)))
     quoted = [*(one for drug in told.get("drugs", []) for one in drug.quoted), *told.get("harms", [])]
     keys = dict.fromkeys((*(one.key for one in quoted), *(passage.key for passage in best.passages)))
     return AnswerWithin(

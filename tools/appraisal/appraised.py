@@ -78,6 +78,8 @@ class Readings:
         reader: reads what no model has read; None uses the bundled one, loaded when first needed.
         given: readings of a model, which take precedence.
         studies: the studies that these are views of; readings made before there were studies have none.
+        absent: keys of publications that a model was asked to read and of which nothing stands: no other reader's
+            reading counts for them.
         corrections: what people say, which takes precedence over all of them.
 
     Attributes:
@@ -91,19 +93,21 @@ class Readings:
         reader: DocumentReader | None = None,
         given: Iterable[Reading] = (),
         studies: Iterable[MatchedStudy] = (),
+        absent: Iterable[str] = (),
         corrections: CorrectionBook | None = None,
     ) -> None:
         self._reader = reader
         self.corrections = corrections or CorrectionBook()
         self._given: dict[str, dict[str, Reading]] = {}
         self._studies: dict[str, MatchedStudy] = {}
+        self._absent: set[str] = set()
         self._read: dict[tuple[str, ...], Reading] = {}
         self._appraised: dict[str, tuple[Evidence, Question, Mapping[str, AppraisedRecord]]] = {}
         self._ahead: set[str] = set()
         self._done: set[str] = set()
         self._one_reads, self._stopped = threading.RLock(), threading.Event()
         self.found = self.done = 0
-        self.take(given, studies)
+        self.take(given, studies, absent)
 
     def correct(self, corrections: CorrectionBook) -> None:
         """Take what people say now, in place of what they said before."""
@@ -150,8 +154,28 @@ class Readings:
             self._appraised[record.key] = record, asked, said
         return said
 
-    def take(self, given: Iterable[Reading], studies: Iterable[MatchedStudy] = ()) -> None:
+    def hold(self, given: Iterable[Reading], studies: Iterable[MatchedStudy] = (), absent: Iterable[str] = ()) -> None:
+        """Take a model's readings and studies in place of all that it gave before."""
+        wanted = list(studies)
+        left_out = set(self._studies) - {read.study.key for read in wanted}
+        if left_out or self._absent != set(absent):
+            self._given.clear()
+            self._studies.clear()
+            self._absent.clear()
+            self._appraised.clear()
+        self.take(given, wanted, absent)
+
+    def is_absent(self, record: Evidence) -> bool:
+        """Whether a model was asked to read a record and nothing of its answer stands."""
+        names = names_of(record)
+        return not self._absent.isdisjoint(names) and not any(name in self._studies for name in names)
+
+    def take(self, given: Iterable[Reading], studies: Iterable[MatchedStudy] = (), absent: Iterable[str] = ()) -> None:
         """Add a model's readings by record and drug, and its studies by record; the latest one counts."""
+        missing = set(absent)
+        if not missing <= self._absent:
+            self._absent |= missing
+            self._appraised.clear()
         for read in studies:
             if self._studies.get(read.study.key) != read:
                 self._studies[read.study.key] = read
@@ -421,7 +445,7 @@ def _appraise_by_readers(
         item = item.model_copy(update={"design": StudyDesign(study.design)})
     elif given is not None:
         study = study.model_copy(update={"design": item.design.value})
-    for who in reversed(asked.people):
+    for who in reversed(asked.people) if given is None or given.people != "yes" else ():
         item = item if speaks_of(document.whole, who) else item.model_copy(update={"unnamed": who})
     is_other_use = asked.is_acute or asked.is_preventive
     by_words = len(found) == 1 or found[0].reader == "posted"  # a model's reading is not changed

@@ -278,8 +278,11 @@ def _appraise_study(record: Evidence, asked: Question, readings: Readings) -> di
     if readings.corrections.find_exclusion(names, conditions) is not None:
         return {}
     judged = readings.corrections.drugs_of(names, conditions)
-    given = readings.given_for(shown) if has_background(shown, asked) else {}
+    if kind_of(record) == "publication" and readings.is_absent(shown) and not judged:
+        return {}
     read = readings.study_of(shown, Document.of(shown))
+    is_told = read is not None and read.people is not None
+    given = readings.given_for(shown) if is_told or has_background(shown, asked) else {}
     is_off = read is not None and read.match == "other" and read.fit_to(asked) not in COUNTED
     named = named_drugs(shown) if on_condition(shown, asked) and not is_off else []
     wanted = [drug for drug in dict.fromkeys((*named, *given, *judged)) if not is_left_out(drug, asked)]

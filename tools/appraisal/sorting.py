@@ -190,14 +190,14 @@ def find_strongest(candidate: Candidate, standards: frozenset[str]) -> Strongest
     return min(found, key=lambda each: each.rank).study if found else None
 
 
-class _Quoted(NamedTuple):
+class _RankedTrial(NamedTuple):
     """A trial in its own words, with its place among others, the strongest first."""
 
     rank: tuple[bool | int | str, ...]
     study: StrongestStudy
 
 
-def _quote(record: AppraisedRecord, standards: frozenset[str]) -> _Quoted | None:
+def _quote(record: AppraisedRecord, standards: frozenset[str]) -> _RankedTrial | None:
     """Quote the sentence by which a trial reports benefit; None if none names the drug beside what can show it."""
     row, drug = record.stance.comparison, record.stance.drug
     is_beside_nothing = record.stance.is_against_nothing
@@ -210,10 +210,10 @@ def _quote(record: AppraisedRecord, standards: frozenset[str]) -> _Quoted | None
     if not lines:
         return None
     line = min(lines, key=lambda each: (not _other_arm(record, row, each), not _has_figures(each)))
-    people = record.study.participants_of(row)
+    people = record.told.quoted_participants
     study = StrongestStudy(key=record.key, against=_other_arm(record, row, line), quote=line, participants=people)
     doubts = not record.item.is_sound, not is_beside_nothing, not study.against, not _has_figures(line)
-    return _Quoted((*doubts, -(people or 0), record.key), study)
+    return _RankedTrial((*doubts, -(people or 0), record.key), study)
 
 
 def _other_arm(record: AppraisedRecord, row: Comparison, line: str) -> str:
