@@ -30,6 +30,7 @@ from .summary import first_screen, in_short, rate_confidence
 from .tables import best_estimate, evidence_table, flow, list_studies, rows_with_word, search_log, trial_table
 from .texts import References, Said, write_line, write_lines
 from .tree import rows_of_blocks
+from .whole import take_sentences
 
 MAX_GAPS = 10  # of a judge; also the maximum of its findings
 MAX_TARGETS = 2  # in a proposed mechanism
@@ -166,7 +167,7 @@ def _drug_candidate(
         group=candidate.group,
         cautions=[
             *candidate.cautions,
-            *(f"Boxed warning: “{short(box.sentence, LONGEST)}” ({box.key})" for box in boxes),
+            *(f"Boxed warning: “{take_sentences(box.sentence, LONGEST)}” ({box.key})" for box in boxes),
         ],
         labelled_routes=_routes_of(candidate, material),
         combination=list(candidate.combination),

@@ -102,7 +102,8 @@ def _write_answer(report: ReportContent) -> Iterator[Paragraph]:
     if written is None:
         return
     if written.warning:
-        yield paragraph(Text("not checked", "flag"), f" {written.warning}")
+        flag = "not checked" if written.unchecked else "stale"
+        yield paragraph(Text(flag, "flag"), f" {written.warning}")
     yield _written(report, written.answer, look="lead")
     yield paragraph(written.provenance, look="small")
     yield paragraph(Text("computed", "mark"), " from the studies that were read, by code:", look="small")
@@ -114,6 +115,8 @@ def _written(
     """Write sentences of a model as a paragraph, marked as written, each with its citations."""
     nodes: list[TreeNode] = [Text("written", "mark")]
     for sentence in sentences:
+        is_stale = report.written is not None and report.written.is_stale(sentence)
+        nodes += flow(" ", Text("stale", "flag")) if is_stale else ()
         nodes += [*flow(f" {sentence.text}"), *flow(report.cite(sentence.citations))]
     return Paragraph(tuple(nodes), look)
 
