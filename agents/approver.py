@@ -29,6 +29,7 @@ from willowbark.agents.autogen import (
     UserProxyAgentConfig,
     typed_by,
 )
+from willowbark.tools.appraisal.judgement import judge_candidates
 
 from .analyst import Memory, Participant
 from .approval import (
@@ -102,9 +103,11 @@ class ApproverAgent(Participant[Memory], UserProxyAgent, Component[ApproverAgent
         self._hear(messages, cancellation_token)
         run, approval, dossier = self._run, self._run.decided, self._memory.dossier
         if approval is None:
-            run.readings.take(dossier.readings, dossier.studies)
+            run.readings.hold(dossier.readings, dossier.studies, dossier.absent)
             _, candidates = await run.checked(dossier.asked, dossier.pool())
-            proposals = proposals_of(candidates)
+            judged = judge_candidates(candidates, self._memory.view)
+            earlier = Approval(decided_by="nobody").with_aside(judged, dossier.asked, run.readings.corrections)
+            proposals = proposals_of([each for each in judged if not earlier.holds_back(each.drug)])
             request = ApprovalRequest(
                 question=dossier.question, candidates=proposals, timeout_s=self.timeout_s, default=self.default
             )

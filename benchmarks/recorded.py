@@ -174,6 +174,8 @@ class RecordedClient(ReplayChatCompletionClient):
         former = [each for each in self.answered.values() if each.kind == asked.kind and each.mends == asked.mends]
         if not former:
             return None
+        if asked.kind == "FitsDraft":  # numbers of topics mean nothing beside other topics
+            former = [each for each in former if each.about == asked.about]
         field = {"StudiesDraft": "studies"}.get(asked.kind)
         if asked.kind in BY_SENTENCE:
             answer = _answer_again(asked, former)
@@ -213,6 +215,8 @@ class RecordedClient(ReplayChatCompletionClient):
             }
         )
         about = f"round {self._kinds[kind]}" if kind == "JudgeDraft" or not keys else ", ".join(keys)
+        if kind == "FitsDraft":
+            about = f"topics {_hash(_said(messages[-1]).partition('{')[2])}"
         if kind in BY_SENTENCE:
             about = " ".join(map(_hash, _sentences_in(_said(messages[-1]))))
         if kind == "StudiesDraft" and '"evidence_key":' in _said(messages[-1]):

@@ -5,7 +5,7 @@ from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequenc
 from contextlib import AsyncExitStack, aclosing
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, cast, get_args
+from typing import Any, cast
 
 from willowbark.agents.approval import Approval, ApprovalMessage
 from willowbark.agents.approver import ApproverAgent
@@ -27,20 +27,29 @@ from willowbark.agents.autogen import (
 )
 from willowbark.agents.baseline import BaselineChatCompletionClient
 from willowbark.agents.context import Exhausted, RunContext
-from willowbark.agents.findings import Findings, FindingsMessage
+from willowbark.agents.findings import ASKED_AS, Findings, FindingsMessage
 from willowbark.agents.judge import BUDGET_RESERVE
-from willowbark.agents.report.content import TurnUsage
+from willowbark.agents.report.content import ModelCalls, TurnUsage
 from willowbark.agents.report.model import ReportMessage, ResearchReport
 from willowbark.agents.reporter import ReportAgent, turns_of
 from willowbark.agents.routing import route_of
-from willowbark.tools.appraisal.appraised import Readings
+from willowbark.tools.appraisal.appraised import Readings, conditions_of
 from willowbark.tools.appraisal.stored import StoredReader
 from willowbark.tools.contracts.run_contract import explainer
-from willowbark.tools.errors import WillowbarkError
+from willowbark.tools.errors import UsageError, WillowbarkError
 from willowbark.tools.http.attempts import RetryPolicy
 from willowbark.tools.http.endpoints import Endpoints
 from willowbark.tools.http.transport import Transport
 from willowbark.tools.questions import parse_question
+from willowbark.tools.reading.corrections import (
+    Correction,
+    CorrectionBook,
+    append_corrections,
+    corrections_beside,
+    name_person,
+    now,
+    read_corrections,
+)
 from willowbark.tools.reading.store import STORE_FILE, StudyShelf
 from willowbark.tools.toolbox import replies_in
 from willowbark.tools.wording import capital
@@ -48,18 +57,19 @@ from willowbark.tools.wording import capital
 from ..budget import WARN_SHARE, Budget, Prices, estimate
 from ..config import DEPTHS, Settings
 from ..events import AgentEvent, EventType, ToolRequest
-from ..ledger import Journal, Model, Run, Turn, restore
+from ..ledger import Journal, Model, Run
+from ..ledger.journal import CORRECTIONS
 from ..ledger.model_calls import JournaledClient
 from ..model_clients import BASELINE, READS_REQUESTS, context_of
 from ..research_team import ResearchTeam, default_participants
+from .correcting import bind_report
 from .hooks import Hooks
 from .options import RunOptions, approver_for
+from .turns import TurnMessage, messages_of
 
 UNDERSTANDING = "the question in words"
 """Key of the journal's answer by which a model interpreted the question, before the run."""
 _Message = BaseAgentEvent | BaseChatMessage | TaskResult
-_TURNS = FindingsMessage | AssessmentMessage | ApprovalMessage | ReportMessage
-_TYPES: Mapping[str, type[BaseChatMessage]] = {kind.__name__: kind for kind in get_args(_TURNS)}
 _ROLES: Mapping[str, EventType] = {
     "specialist": "thinking",
     "judge": "thinking",
@@ -101,15 +111,20 @@ class Course:
         self._iteration = 1
         self._warnings: list[str] = []
         self._reader = self._open_reader()
-        self._readings = Readings(self._reader)
+        self._corrections = self._take_corrections()
+        self._readings = Readings(self._reader, corrections=self._corrections)
         self._budget = Budget(
             Prices.of_run(self.model.name, self.settings.llm),
             max_tokens=self.settings.research.token_limit(is_baseline=self.model.name == BASELINE and not self.others),
             max_cost_usd=limits.max_cost_usd,
             warn=self._warnings.append,
         )
-        if (understanding := self.journal.find_answer(UNDERSTANDING)) is not None:
+        understanding = self.journal.find_answer(UNDERSTANDING)
+        self._typed = ""
+        """The question as it was typed, where a model put it into other words."""
+        if understanding is not None:
             self._budget.used(RequestUsage(**understanding["usage"]), self.model.name)
+            self._typed = understanding.get("thought") or ""
         self._hooks = Hooks(self.options.hooks, self.journal, self._warnings)
         self._asked_at: dict[tuple[str, str], datetime] = {}
         self._token = CancellationToken()  # also ends agents at work when the caller leaves early
@@ -147,7 +162,8 @@ class Course:
 
         # 2. The team works until its report, or until stopped; every turn is recorded before its event.
         journal.attach(self.options.recorder, self._end)
-        question = TextMessage(content=self.question, source="user")
+        metadata = {ASKED_AS: self._typed} if self._typed else {}
+        question = TextMessage(content=self.question, source="user", metadata=metadata)
         said: list[BaseChatMessage] = [question, *messages_of(self._earlier)]
         cost_of_turn: dict[str, int | float | None] = {}
         is_written = False
@@ -167,7 +183,7 @@ class Course:
                         events, iteration = list(self._narrate(message)), self._iteration
                         if isinstance(message, FindingsMessage | AssessmentMessage):
                             iteration = message.content.iteration
-                        if isinstance(message, _TURNS):
+                        if isinstance(message, TurnMessage):
                             usage = message.models_usage or RequestUsage(prompt_tokens=0, completion_tokens=0)
                             cost = self._budget.prices.cost_of(turns_of(message.source, 1, usage, message))
                             cost_of_turn = {"tokens": usage.prompt_tokens + usage.completion_tokens, "cost_usd": cost}
@@ -175,6 +191,7 @@ class Course:
                             is_written = isinstance(message, ReportMessage)
                             if journal.keep_turn(message, iteration):
                                 said.append(message)
+                                self._keep_decision(message)
                         for event in events:
                             yield event
             except BaseException as error:
@@ -207,12 +224,16 @@ class Course:
             unheard = {name: each for name, each in self._in_hand.items() if (name, each.iteration) not in heard}
             said += [FindingsMessage(content=each, source=name) for name, each in unheard.items()]
             readings = (
-                Readings(self._reader) if self._earlier else self._readings
+                Readings(self._reader, corrections=self._corrections) if self._earlier else self._readings
             )  # readings from before a resume are made again
-            report = await partial_report(said, reason, self.settings, self.model.name, self._budget.account, readings)
+            report = await partial_report(
+                said, reason, self.settings, self.model.name, self._budget.account, readings, self._budget.calls
+            )
 
         # 4. The end is recorded; a ledger or a store of studies that cannot be written is reported once.
         self._reader.flush()
+        if self.journal.ledger_path is not None:
+            bind_report(report, self.journal.run_id, self.journal.ledger_path, self.settings.output.directory)
         complete = self._event("complete", line, report, agent="report")
         complete = complete.model_copy(update=cost_of_turn if is_written else {})
         if not failure_told:
@@ -221,6 +242,41 @@ class Course:
             if journal.failure is not None:
                 yield self._event("error", f"{journal.failure}")
         yield complete
+
+    def _take_corrections(self) -> CorrectionBook:
+        """Take what people say of records on the question's condition; what a run took before stays as it was."""
+        journal = self.journal
+        before = journal.find_reading(CORRECTIONS)
+        if before is not None:
+            return CorrectionBook.from_content(before)
+        path = self.options.corrections
+        if path is None and journal.ledger_path is not None:
+            path = corrections_beside(journal.ledger_path)
+        if path is None or journal.replaying or self._earlier:
+            return CorrectionBook()
+        corrections = read_corrections(path).on_conditions(conditions_of(parse_question(self.question)))
+        if corrections:
+            journal.keep_reading(CORRECTIONS, corrections.to_content())
+        return corrections
+
+    def _keep_decision(self, message: BaseChatMessage) -> None:
+        """Keep as corrections that a person set drugs aside, for later runs on the condition."""
+        path = self.options.corrections
+        if path is None and self.journal.ledger_path is not None:
+            path = corrections_beside(self.journal.ledger_path)
+        if not isinstance(message, ApprovalMessage) or message.content.decided_by != "person" or path is None:
+            return
+        condition = conditions_of(parse_question(self.question))[0]
+        try:
+            who = name_person()
+            words = [
+                Correction(change="set aside", drug=each.name, condition=condition, note=each.reason, who=who, at=now())
+                for each in message.content.set_aside
+            ]
+            if words:
+                append_corrections(path, words)
+        except UsageError as error:
+            self._warnings.append(f"The drugs set aside were not kept for later runs: {error}")
 
     def _open_reader(self) -> StoredReader:
         """Open the reader with the stores of this run; a replay takes from its ledger alone."""
@@ -314,6 +370,7 @@ class Course:
                 await asyncio.sleep(max(left, 0.01))
             self._warnings += [f"{WARN_SHARE:.0%} of the run's {limit:g} s are over"] if due < limit else []
         self._is_late = True
+        self._budget.end_waiting(self.journal.spent_s)
         self._end()
 
     def _team(self, transport: Transport) -> ResearchTeam:
@@ -336,6 +393,7 @@ class Course:
             decided=Approval.model_validate(decided[-1]) if decided else None,
             waiting=self.journal.paused,
             readings=self._readings,
+            looks_ahead=self.settings.research.look_up_ahead,
             reads_in_batches=llm.batch,
             reads_in_short=llm.economy,
             gate=self._hooks.gate,
@@ -387,6 +445,7 @@ async def partial_report(
     model: str,
     account: Callable[[Sequence[TurnUsage]], Sequence[TurnUsage]] | None,
     readings: Readings,
+    calls: ModelCalls | None = None,
 ) -> ResearchReport:
     """Let the baseline analyst report what a run found before it stopped; WillowbarkError if none could be made.
 
@@ -403,16 +462,16 @@ async def partial_report(
         analyst.display_name += f", since the run ended before {model} wrote"
     agent = ReportAgent("report", analyst)
     is_counted = account if model != BASELINE else None
-    agent.join(RunContext(account=is_counted, readings=readings, stopped=stop_reason))
+    asked_model = model if model != BASELINE else ""
+    made = calls or ModelCalls()
+    run = RunContext(
+        account=is_counted, readings=readings, stopped=stop_reason, asked_model=asked_model, calls=lambda: made
+    )
+    agent.join(run)
     written = (await agent.on_messages(messages, CancellationToken())).chat_message
     if not isinstance(written, ReportMessage):
         raise WillowbarkError("no report could be made of what was found")
     return written.content
-
-
-def messages_of(turns: Sequence[Turn]) -> list[BaseChatMessage]:
-    """Convert turns to messages; LedgerError if a turn is not from this version."""
-    return [restore(_TYPES[turn.type], turn.message, turn.type) for turn in turns if turn.type in _TYPES]
 
 
 class AbsentModel(BaselineChatCompletionClient):
