@@ -132,7 +132,7 @@ class JudgeAgent(Analyst[JudgeMemory], Component[JudgeAgentConfig]):
         self._hear(messages, cancellation_token)
         memory, run = self._memory, self._run
         dossier = memory.dossier
-        pool = dossier.pool()
+        pool = await asyncio.to_thread(dossier.pool)
         yield self._tell("judging", f"Judging {counted(len(pool), 'record')}")
         fitted = await self._ask_fits(cancellation_token)
         dossier.fits |= fitted.fits
@@ -155,7 +155,7 @@ class JudgeAgent(Analyst[JudgeMemory], Component[JudgeAgentConfig]):
         if known:
             names = listed([candidate.drug for candidate in known])
             yield self._tell("hypothesizing", f"How might they act: {names}")
-        request = self._request(iteration, pool, candidates, known)
+        request = await asyncio.to_thread(self._request, iteration, pool, candidates, known)
         asked = to_ask(self._system_message, request.text, source=self.name)
         aids = await self._aids(pool)
         answer = await ask(self._clients, asked, JudgeDraft, cancellation_token, request=request, aids=aids)
@@ -178,6 +178,9 @@ class JudgeAgent(Analyst[JudgeMemory], Component[JudgeAgentConfig]):
         verdict.notes += self._list_notes(verdict, draft, fitted, [*not_run, *memory.refused])
         for usage in (fitted.usage, again.usage):
             add_usage(answer.usage, usage)
+        if verdict.recommendation != "synthesize" and iteration == 1:
+            decided = [candidate.drug for candidate in candidates if candidate.has_verdict]
+            run.look_up_ahead(decided, [each.drug for each in candidates if not each.has_verdict])
         dossier.tokens_used += answer.usage.prompt_tokens + answer.usage.completion_tokens
         verdict.tokens_used = dossier.tokens_used
 

@@ -1,5 +1,6 @@
 """The report agent: has a model answer in its own words, each sentence checked, or quote; code writes the rest."""
 
+import asyncio
 from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Self
@@ -154,7 +155,8 @@ class ReportAgent(Analyst[ReportMemory], Component[ReportAgentConfig]):
         run.readings.hold(dossier.readings, dossier.studies, dossier.absent)
         pool, appraised = await run.checked(dossier.asked, dossier.pool())
         appraised = judge_candidates(appraised, memory.view)
-        approval = memory.approval or Approval(decided_by="nobody")
+        decision = memory.approval or Approval(decided_by="nobody")
+        approval = decision.with_aside(appraised, dossier.asked, run.readings.corrections)
         aside = [c for c in appraised if c.has_verdict and not approval.lets(c.drug)]
         candidates = [candidate for candidate in appraised if candidate not in aside]
         aids = await self._aids(pool)
@@ -198,10 +200,11 @@ class ReportAgent(Analyst[ReportMemory], Component[ReportAgentConfig]):
             usage=usage,
             changes=await run.find_changes(),
         )
-        report = assemble(material, mechanisms)
+        report = await asyncio.to_thread(assemble, material, mechanisms)
+        text = await asyncio.to_thread(report.to_markdown)
         for event in aids.events if aids else ():
             yield event
-        yield TextMessage(content=report.to_markdown(), source=self.name)
+        yield TextMessage(content=text, source=self.name)
         yield Response(chat_message=ReportMessage(content=report, source=self.name, models_usage=outcome.spent))
 
     async def _write(

@@ -110,14 +110,7 @@ class CondensedContext(ChatCompletionContext, Component[CondensedContextConfig])
         if isinstance(message, UserMessage):
             self._messages = [without_excerpts(earlier) for earlier in self._messages]
         if isinstance(message, FunctionExecutionResultMessage):
-            shown = keys_shown(self._messages)
-            results = [
-                result.model_copy(update={"content": with_excerpts(result.content, shown)})
-                if not result.is_error
-                else result.model_copy(update={"content": condense(result.content, shown)})
-                for result in message.content
-            ]
-            message = message.model_copy(update={"content": results})
+            message = await asyncio.to_thread(_shorten_results, message, keys_shown(self._messages))
         await super().add_message(message)
 
     async def get_messages(self) -> list[LLMMessage]:
@@ -140,6 +133,16 @@ class CondensedContext(ChatCompletionContext, Component[CondensedContextConfig])
     @classmethod
     def _from_config(cls, config: CondensedContextConfig) -> Self:
         return cls(initial_messages=config.initial_messages)
+
+
+def _shorten_results(message: FunctionExecutionResultMessage, shown: set[str]) -> FunctionExecutionResultMessage:
+    results = [
+        result.model_copy(update={"content": with_excerpts(result.content, shown)})
+        if not result.is_error
+        else result.model_copy(update={"content": condense(result.content, shown)})
+        for result in message.content
+    ]
+    return message.model_copy(update={"content": results})
 
 
 def _by_others(message: LLMMessage) -> bool:
@@ -329,7 +332,7 @@ class SpecialistAgent(AssistantAgent, Component[SpecialistAgentConfig]):
         """Say what begins or has ended, to people alone: the message does not enter the thread."""
         return TextMessage(content=text, source=self.name, metadata={"role": role})
 
-    async def _attempts(  # noqa: PLR0912
+    async def _attempts(  # noqa: PLR0912, PLR0915
         self, messages: Sequence[BaseChatMessage], cancellation_token: CancellationToken, turn: "_SearchTurn"
     ) -> AsyncGenerator[Streamed, None]:
         """Try with the model, once more if it asked nobody, then with the fallback if it failed or searched nothing.

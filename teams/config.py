@@ -8,7 +8,6 @@ gets such a key, so only a file named explicitly can set one: the file of the cu
 somebody else's folder.
 """
 
-import difflib
 import ipaddress
 import json
 import os
@@ -31,6 +30,7 @@ from pydantic import (
 from willowbark.tools.errors import UsageError
 from willowbark.tools.records.enclosure import one_line
 from willowbark.tools.records.registry import cards, offered, searchable, without_web
+from willowbark.tools.wording import nearest
 
 from .spellings import rename, resolve, respell
 
@@ -118,6 +118,9 @@ class ResearchSettings(OrchestratorConfig):
     """The judge's confidence at which the evidence is sufficient."""
     include_rag: bool = False
     """Whether a language model that judges or writes may query the collected records with the tool `ask_records`."""
+    look_up_ahead: bool = True
+    """Whether drug databases are asked about the first candidates while the next round searches. A run with hooks does
+    not, since these may refuse the call that would ask."""
     approve: bool = False
     """Whether a person is asked which candidates the report should cover, as with `ask --approve`."""
     approval_default: Literal["all", "none"] = "all"
@@ -386,16 +389,6 @@ class Settings(_ConfigSection):
         if "max_results_per_tool" not in self.research.model_fields_set:
             del content["research"]["max_results_per_tool"]
         return content
-
-
-def nearest(name: str, known: Iterable[str]) -> str:
-    """Suggest the known name closest to an unknown one, in brackets to append to a message.
-
-    >>> nearest("pubmd", ["pubmed", "chembl"])
-    " (did you mean 'pubmed'?)"
-    """
-    close = difflib.get_close_matches(name, list(known), n=1, cutoff=0.5)
-    return f" (did you mean {close[0]!r}?)" if close else ""
 
 
 def excess_of(source: str, limit: float) -> str:

@@ -30,9 +30,8 @@ from willowbark.teams.model_clients import close, model_client
 from willowbark.teams.run.research import research
 
 REPETITIONS = 2000  # of anything in a grammar, from which llama.cpp refuses it
-each_draft = pytest.mark.parametrize(
-    "draft", [StudiesDraft, FitsDraft, JudgeDraft, ReportDraft, WrittenDraft, MendedDraft, CheckDraft]
-)
+DRAFTS = (StudiesDraft, FitsDraft, JudgeDraft, ReportDraft, WrittenDraft, MendedDraft, CheckDraft)
+each_draft = pytest.mark.parametrize("draft", DRAFTS)
 needs_openai = pytest.mark.skipif(find_spec("openai") is None, reason="willowbark[openai] is not installed")
 
 

@@ -11,8 +11,8 @@ from autogen_core.models import CreateResult, LLMMessage
 from benchmarks.prompt_tokens import StandIn, prompt_kind, quoting_report
 from builders import QUESTION, judged_drug
 
+from willowbark.agents.exports import as_html
 from willowbark.agents.report.model import ResearchReport
-from willowbark.teams.exports import as_html
 from willowbark.teams.run.research import research
 
 pytestmark = pytest.mark.whole

@@ -14,10 +14,10 @@ from autogen_ext.models.replay import ReplayChatCompletionClient
 from builders import asked, findings, record, reply, scripted, spoken, verdict
 
 from willowbark.agents.baseline.client import BaselineChatCompletionClient
+from willowbark.agents.exports import as_html
+from willowbark.agents.exports.formats import render
 from willowbark.agents.report.model import ResearchReport
 from willowbark.agents.reporter import ReportAgent
-from willowbark.teams.exports import as_html
-from willowbark.teams.exports.formats import render
 
 PROPRANOLOL = record(
     "1",

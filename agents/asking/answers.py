@@ -223,7 +223,9 @@ async def understand(
     Raises:
         QuestionError: neither can parse it; gives the question to ask back, and why the model did not answer.
     """
-    if (objection := parse_question(question).objection) is None:
+    parsed = await asyncio.to_thread(parse_question, question)  # the first one loads the lexicon
+    objection = parsed.objection
+    if objection is None:
         return question, None
     if reads_requests(client):
         raise QuestionError(objection)

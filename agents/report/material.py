@@ -92,7 +92,7 @@ class Material:
 
     @cached_property
     def is_judged(self) -> bool:
-        """Whether a language model or a person read a study on which a drug's place rests; else the report sorts."""
+        """Whether a language model read a study on which a drug's place rests; else the report sorts."""
         return any(each.is_read_by_model for each in self.places.values())
 
     @property
@@ -173,6 +173,11 @@ class Material:
     def library(self) -> str:
         """The local library that answered instead of the sources; empty if the sources did."""
         return next((reply.library for reply in self.dossier.replies if reply.library), "")
+
+    @property
+    def is_outside_library(self) -> bool:
+        """Whether a local library was searched for a condition and gave no record: it is none that it holds."""
+        return bool(self.library) and bool(self.asked.conditions) and not self.pool
 
 
 def mechanisms_of(material: Material) -> MechanismFindings:

@@ -102,7 +102,8 @@ def _write_answer(report: ReportContent) -> Iterator[Paragraph]:
     if written is None:
         return
     if written.warning:
-        yield paragraph(Text("not checked", "flag"), f" {written.warning}")
+        flag = "not checked" if written.unchecked else "stale"
+        yield paragraph(Text(flag, "flag"), f" {written.warning}")
     yield _written(report, written.answer, look="lead")
     yield paragraph(written.provenance, look="small")
     yield paragraph(Text("computed", "mark"), " from the studies that were read, by code:", look="small")
@@ -114,6 +115,8 @@ def _written(
     """Write sentences of a model as a paragraph, marked as written, each with its citations."""
     nodes: list[TreeNode] = [Text("written", "mark")]
     for sentence in sentences:
+        is_stale = report.written is not None and report.written.is_stale(sentence)
+        nodes += flow(" ", Text("stale", "flag")) if is_stale else ()
         nodes += [*flow(f" {sentence.text}"), *flow(report.cite(sentence.citations))]
     return Paragraph(tuple(nodes), look)
 
@@ -156,7 +159,7 @@ def candidates(report: ReportContent) -> Section:
 
 
 def _is_sorted(report: ReportContent) -> bool:
-    """Whether the report sorts and does not judge: no language model or person read a study that decides."""
+    """Whether the report sorts and does not judge: no language model read a study that decides."""
     return not report.usage and not any(candidate.sorting.is_read_by_model for candidate in report.candidates)
 
 
@@ -305,6 +308,7 @@ def _study(report: ReportContent, candidate: DrugCandidate, row: EvidenceRow, is
         "not the drug under test": not row.tested and stance in ("supports", "contradicts"),
         f"second reader: {row.second_reader}": row.second_reader not in (None, row.direction)
         and not (row.missed_primary and row.second_reader == "contradicts"),
+        _name_word(row): row.word is not None,
         "counted with another report of its trial": row.direction in ("supports", "contradicts")
         and stance == "inconclusive",
     }
@@ -328,6 +332,15 @@ def _study(report: ReportContent, candidate: DrugCandidate, row: EvidenceRow, is
     )
 
 
+def _name_word(row: EvidenceRow) -> str:
+    """Say on a row who corrected or saw it, and when; empty if nobody has."""
+    word = row.word
+    if word is None:
+        return ""
+    what = "in dispute between" if word.is_disputed else "corrected by" if word.is_changed else "seen by"
+    return f"{what} {' and '.join(word.by)}, {word.on}"
+
+
 def _study_link(report: ReportContent, row: EvidenceRow, is_whole: bool = False) -> RichText:
     """Name a study with a link and its reference; in the appendix by its title, with its record."""
     reference = report.reference_of(row.key)
@@ -344,6 +357,15 @@ def _study_name(row: EvidenceRow, reference: Mapping[str, Any]) -> str:
         return record_name(row.key)
     authors, year = reference.get("authors") or [], row.date[:4] if row.date[:4].isdigit() else ""
     return f"{one_line(surname(str(authors[0])), 24)} {year}".strip() if authors else short(row.title, _LONGEST_TITLE)
+
+
+def name_study(report: ReportContent, key: str) -> str:
+    """Name a record by first author and year, or by its number without authors."""
+    reference = report.reference_of(key)
+    authors, year = reference.get("authors") or [], str(reference.get("date") or "")[:4]
+    if key.startswith("nct:") or not authors:
+        return record_name(key)
+    return f"{one_line(surname(str(authors[0])), 24)} {year if year.isdigit() else ''}".strip()
 
 
 def _passages(candidate: DrugCandidate, row: EvidenceRow, is_whole: bool) -> Iterator[Block]:
@@ -512,6 +534,7 @@ SECTIONS: tuple[Builder, ...] = (
     stored_section("clinical", lambda report: report.clinical_findings),
     written_mechanism,
     written_section("disease-in-brief", "Disease mechanism in brief"),
+    written_section("corrections", "Corrected by people"),
     written_section("decision", "Who decided on the candidates"),
     change,
     written_section("methods-in-brief", "Methods in brief"),

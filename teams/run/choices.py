@@ -32,6 +32,7 @@ class ChosenAnew(TypedDict, total=False):
     raise_unreachable: bool
     shown: Shown
     studies: Path | None
+    corrections: Path | None
 
 
 class RunChoices(ChosenAnew, total=False):

@@ -23,7 +23,15 @@ from ..reading.screening import readable
 from ..records import Disease, Drug, DrugApproval, Label
 from ..records.evidence import Evidence
 from ..works.drug_names import is_code
-from .appraised import AppraisedRecord, Readings, appraise_record, condition_in, condition_names
+from .appraised import (
+    AppraisedRecord,
+    Readings,
+    appraise_record,
+    condition_in,
+    condition_names,
+    conditions_of,
+    names_of,
+)
 from .certainty import LEVELS, AppraisedItem, CandidateAppraisal, appraise_candidate, count_participants
 from .fit import COUNTED, Fit
 from .suitability import NOT_FOR, bars_of, is_barred, told_withdrawals
@@ -237,12 +245,13 @@ def _drugs_that_work(known: Mapping[str, Sequence[AppraisedRecord]]) -> set[str]
 def read_ahead(
     asked: Question, records: Iterable[Evidence], readings: Readings, is_over: Callable[[], bool] = lambda: False
 ) -> None:
-    """Read publications ahead of their appraisal, in a separate thread, until `is_over`; `readings` keep the results.
+    """Read and appraise publications ahead, in a separate thread, until `is_over`; `readings` keep the results.
 
-    Records already read under another identifier are skipped, since they may be merged with that record.
+    Records already read under another identifier are skipped, since they may be merged with that record. A record is
+    appraised while its parsed text is at hand: of a large run, not all texts can be.
     """
     new = [record for record in records if kind_of(record) == "publication" and readings.is_new(record)]
-    readings.found += len(new)
+    readings.expect(len(new))
     with suppress(ReadingStopped):
         for record in new:
             if is_over():
@@ -250,6 +259,7 @@ def read_ahead(
             for shown, drug in list_readings(record, asked):
                 readings.read(shown, drug, condition_in(shown, asked))
             readings.note_read(record)
+            readings.once(record, asked, partial(_appraise_study, record, asked, readings))
 
 
 def list_readings(record: Evidence, asked: Question) -> list[tuple[Evidence, str]]:
@@ -263,20 +273,25 @@ def _appraise_study(record: Evidence, asked: Question, readings: Readings) -> di
     """Appraise a study for each drug that it names or a model read in it; empty if it is not on the condition.
 
     For drugs read by a model, its reading decides whether the study is on the condition; for others, the words do.
+    What people leave out says nothing, and what they judge is on the condition.
     """
     shown = readable(record)
-    if kind_of(record) == "publication" and readings.is_absent(shown):
+    names, conditions = names_of(shown), conditions_of(asked)
+    if readings.corrections.find_exclusion(names, conditions) is not None:
+        return {}
+    judged = readings.corrections.drugs_of(names, conditions)
+    if kind_of(record) == "publication" and readings.is_absent(shown) and not judged:
         return {}
     read = readings.study_of(shown, Document.of(shown))
     is_told = read is not None and read.people is not None
     given = readings.given_for(shown) if is_told or has_background(shown, asked) else {}
     is_off = read is not None and read.match == "other" and read.fit_to(asked) not in COUNTED
     named = named_drugs(shown) if on_condition(shown, asked) and not is_off else []
-    wanted = [drug for drug in dict.fromkeys((*named, *given)) if not is_left_out(drug, asked)]
+    wanted = [drug for drug in dict.fromkeys((*named, *given, *judged)) if not is_left_out(drug, asked)]
     return {
         drug: appraise_record(shown, drug, asked, readings, wanted)
         for drug in wanted
-        if drug not in given or given[drug].match != "other"
+        if drug in judged or drug not in given or given[drug].match != "other"
     }
 
 

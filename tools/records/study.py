@@ -281,8 +281,16 @@ class Study(StudyPart, frozen=True):
         return frozenset(self.arm(arm).drugs) if arm else frozenset()
 
     def contrast_of(self, comparison: Comparison) -> frozenset[str]:
-        """Return the drugs that the first arm had and the other had not: the effect compared is theirs."""
-        return self.drugs_of(comparison.arm) - self.drugs_of(comparison.versus) - frozenset(self.background)
+        """Return the drugs that the first arm had and the other had not: the effect compared is theirs.
+
+        What all arms take is left out, unless the arms differ in nothing else: then one had more of it, or earlier.
+        """
+        background = frozenset(self.background)
+        if comparison.versus is None and not self.drugs_of(comparison.arm):
+            has_no_more = self.arm(comparison.arm).role in ("none", "usual_care")
+            return background if has_no_more else frozenset()
+        apart = self.drugs_of(comparison.arm) - self.drugs_of(comparison.versus)
+        return apart - background or apart
 
     def drugs(self) -> frozenset[str]:
         """Return every drug that the study names in an arm, as background, or in a statement."""
