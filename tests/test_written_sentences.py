@@ -117,6 +117,11 @@ def test_a_name_with_digits_stands_where_its_record_has_it() -> None:
         ("Propranolol is not proven to prevent attacks.", ("pmid:1",), None),
         ("Cinnarizine prevents attacks (high certainty).", ("pmid:1",), "words a certainty that was not rated"),
         ("Cinnarizine prevents attacks (low certainty).", ("pmid:1",), None),
+        (
+            "Timolol and propranolol prevent attacks (high certainty).",
+            ("pmid:1", "nct:NCT00000001"),
+            "words a certainty above that of a drug",
+        ),
     ],
 )
 def test_each_check_lets_the_true_sentence_stand_and_finds_the_forged_one(

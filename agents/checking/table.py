@@ -10,6 +10,7 @@
 | excluded drugs stand as comparators or with what speaks against them, not as options | back once, then dropped |
 | certainty of a drug that has none, or "proven" of one that is not rated high | back once, then dropped |
 | certainty in words is not above the lower of the judge's and the computed one | worded as that (`lower_certainty`) |
+| one level is worded of drugs whose levels differ, above some | back once, then dropped |
 
 What no rule can tell, the `checker` is asked: whether the cited passages bear the sentence out.
 """
@@ -121,6 +122,10 @@ def _find_overstatement(text: str, mentions: Sequence[Mention], basis: WritingBa
         unrated = [mention.text for mention in worded.drugs if mention.name not in basis.levels]
         if unrated and worded.level in ("moderate", "high"):
             return SentenceFault("words a certainty that was not rated", unrated[0])
+        above = [each for each in worded.drugs if _is_above(worded.level, each, basis)]
+        if above:
+            lower = ", ".join(f"{each.text} {basis.levels[each.name]}" for each in above)
+            return SentenceFault("words a certainty above that of a drug", lower)
     is_sure = cue_regex("sure", __package__).search(text)
     if is_sure and not cue_regex("unproven", __package__).search(text):
         weaker = [mention.text for mention in mentions if basis.levels.get(mention.name) != "high"]
@@ -138,12 +143,17 @@ def lower_certainty(text: str, basis: WritingBasis) -> str:
     'Propranolol prevents attacks (low certainty).'
     """
     for worded in reversed(_worded_levels(text, find_drugs(text))):
-        rated = [basis.levels[each.name] for each in worded.drugs if each.name in basis.levels]
-        most = min(rated, key=LEVELS.index, default=worded.level)
-        if LEVELS.index(most) < LEVELS.index(worded.level):
+        rated = {basis.levels[each.name] for each in worded.drugs if each.name in basis.levels}
+        is_one = len(rated) == 1 and any(_is_above(worded.level, each, basis) for each in worded.drugs)
+        if is_one:  # drugs whose levels differ go back to the writer: one word would be false of some
+            [most] = rated
             phrase = _LEVEL_WORD.sub(most, text[worded.start : worded.end], count=1)
             text = text[: worded.start] + phrase + text[worded.end :]
     return text
+
+
+def _is_above(level: Level, drug: Mention, basis: WritingBasis) -> bool:
+    return drug.name in basis.levels and LEVELS.index(level) > LEVELS.index(basis.levels[drug.name])
 
 
 class WordedLevel(NamedTuple):
