@@ -7,18 +7,21 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, Literal, Protocol, runtime_checkable
 
-from willowbark.tools.appraisal.appraised import Readings
+from willowbark.agents.autogen import ChatCompletionClient
+from willowbark.tools.appraisal.appraised import Readings, conditions_of
 from willowbark.tools.appraisal.candidates import Candidate, appraise_candidates, read_ahead, wanted_drugs
+from willowbark.tools.appraisal.corrected import with_added
 from willowbark.tools.appraisal.deciding import find_deciding
 from willowbark.tools.contracts.run_contract import find_changes
 from willowbark.tools.errors import ReadingStopped
 from willowbark.tools.http.transport import Transport
 from willowbark.tools.questions import Question
+from willowbark.tools.reading.corrections import CorrectionBook
 from willowbark.tools.reading.sections import DecidingReason
 from willowbark.tools.records.enclosure import new_marker
 from willowbark.tools.records.evidence import Evidence, merge
 from willowbark.tools.search import SourceReply, rank
-from willowbark.tools.toolbox import ToolGate
+from willowbark.tools.toolbox import ToolGate, look_up_ahead
 from willowbark.tools.works.fulltext import FULL_TEXT_LIMIT, mark_whole, may_be_open, read_full_texts
 from willowbark.tools.works.identity import link, published_articles, resolve, settle
 from willowbark.tools.works.trust import check_trust
@@ -53,6 +56,8 @@ class RunContext:
     readings: Readings = field(default_factory=Readings)
     stopped: str | None = None
     """Why the run ended early, for the report; None if the judge gives the reason."""
+    looks_ahead: bool = False
+    """Whether databases are asked about drugs before a tool asks them; not where hooks may refuse the tool's calls."""
     reads_in_batches: bool = False
     """Whether publications are read through the provider's batch API."""
     reads_in_short: bool = False
@@ -62,6 +67,8 @@ class RunContext:
     marker: str = field(default_factory=new_marker)
     in_hand: dict[str, Findings] = field(default_factory=dict)
     """Findings of unfinished turns by specialist, counted in the report of a stopped run."""
+    reader: ChatCompletionClient | None = None
+    """The model that reads; None if no specialist has joined."""
     asked: Question | None = None
     tools: set[str] = field(default_factory=set)
     """Names of the tools of all specialists that have joined."""
@@ -79,6 +86,20 @@ class RunContext:
         """Start reading records while waiting for other replies; saves the judge time, with the same result."""
         if self.asked and records:
             self._ahead.append(asyncio.ensure_future(self._read(self.asked, records)))
+
+    def look_up_ahead(self, leading: Sequence[str], further: Sequence[str]) -> None:
+        """Start looking up candidates while the next round searches: drug databases take three replies in a row.
+
+        Called by the judge alone, so that a run and its replay ask the same.
+
+        Args:
+            leading: drugs with a verdict, best first.
+            further: other candidates, which the next round may decide.
+        """
+        if not self.looks_ahead or self.transport is None or self.transport.endpoints.library is not None:
+            return
+        asking = look_up_ahead(self.tools, leading, further, self.transport)
+        self._ahead.append(asyncio.ensure_future(asking))
 
     async def with_full_texts(self, question: Question, replies: Sequence[SourceReply]) -> list[SourceReply]:
         """Add full texts to the open publications of a turn that decide most, before a model reads them.
@@ -134,7 +155,7 @@ class RunContext:
     async def digest(self, question: Question, found: Findings) -> EvidenceDigest:
         """Digest the studies of a turn's findings; a model's readings take precedence."""
         replies = found.replies
-        self.readings.take(found.readings, found.studies)
+        self.readings.take(found.readings, found.studies, [each.key for each in found.unread if each.is_absent])
         self._so_far = merge([*self._so_far, *(record for reply in replies for record in reply.records)])
         self.readings.begin(self._so_far)
         await self._read(question, [record for reply in replies for record in reply.records])
@@ -162,6 +183,7 @@ class RunContext:
             The pool with versions merged and linked and, for records that support a verdict, retraction status, full
             texts of the best open ones and published versions of preprints; and the candidates, best supported first.
         """
+        pool = with_added(pool, self.readings.corrections, conditions_of(question))
         key = (question, *(record.key for record in pool))
         if self._checked is None or self._checked[0] != key:
             known = link(settle(pool))
@@ -169,6 +191,13 @@ class RunContext:
                 known = await self._look_up(question, known, self.transport)
             self._checked = key, (known, await self._appraise(question, known))
         return self._checked[1]
+
+    async def checked_again(self, question: Question, pool: Sequence[Evidence], corrections: CorrectionBook) -> Checked:
+        """Appraise a pool as it was checked by what people say since; nothing more is looked up."""
+        known, _ = await self.checked(question, pool)
+        self.readings.correct(corrections)
+        known = link(settle(with_added(known, corrections, conditions_of(question))))
+        return known, await self._appraise(question, known)
 
     async def _appraise(self, question: Question, pool: Sequence[Evidence]) -> list[Candidate]:
         leaves_unread = self.stopped is not None

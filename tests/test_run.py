@@ -307,3 +307,24 @@ async def test_a_hook_that_hangs_is_left_behind(endpoints: Endpoints, monkeypatc
     events = [await anext(stream), await anext(stream)]
     await stream.aclose()
     assert [event.message for event in events] == [QUESTION, "a hook failed on started: TimeoutError"]
+
+
+async def asked_sources(**options: Any) -> tuple[list[str], int, ResearchReport]:
+    """The sources of a run's exchanges in their order, how many requests were sent twice, and the report."""
+    log = ExchangeLog()
+    with SourceServer(latency_s=0.02) as server:
+        chosen = settings(research__judge_threshold=1.0)
+        report = await research(QUESTION, settings=chosen, endpoints=Endpoints.at(server.url), recorder=log, **options)
+    requests = [exchange.request for exchange in log.exchanges]
+    return [exchange.source for exchange in log.exchanges], len(requests) - len(set(requests)), report
+
+
+async def test_candidates_are_looked_up_while_the_next_round_searches_and_the_report_is_the_same() -> None:
+    async def refuse_nothing(event: AgentEvent) -> None: ...
+
+    names, repeated, report = await asked_sources()
+    late_names, _, late = await asked_sources(hooks=[refuse_nothing])
+    before = names[: names.index("chembl")].count("clinicaltrials")
+    assert before < late_names[: late_names.index("chembl")].count("clinicaltrials")  # hooks may refuse the call
+    assert repeated == 0
+    assert without_clock(report) == without_clock(late)

@@ -7,7 +7,7 @@ returns a reply that names the failure. Tools of a team share one transport; a t
 import asyncio
 import time
 from abc import abstractmethod
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache, lru_cache, partial
@@ -35,12 +35,14 @@ from .library.collected import Answer, CollectedEvidence
 from .records.enclosure import blocks, enclose, enclose_lines, new_marker, one_line
 from .records.evidence import Evidence
 from .records.registry import cards, takes_names
-from .search import SourceReply, Status, reply_of, source_class
+from .search import Source, SourceReply, Status, reply_of, source_class
 from .sources.drugs.chembl import ChEMBL
 from .sources.drugs.mychem import MyChem
 from .sources.drugs.opentargets import OpenTargets
 from .sources.drugs.reactome import Reactome
 from .sources.drugs.uniprot import UniProt
+from .sources.labels.drugsfda import DrugsFDA
+from .sources.labels.openfda import OpenFDA
 from .sources.studies.clinicaltrials import ClinicalTrials
 from .sources.studies.europepmc import EuropePMC
 from .sources.studies.pubmed import PubMed
@@ -456,7 +458,7 @@ class GetMechanisms(LookupTool[DrugArgs]):
     ARGS = DrugArgs
 
     def _questions(self, args: DrugArgs, transport: Transport) -> Questions:
-        sources = (source(transport) for source in (ChEMBL, OpenTargets, UniProt, Reactome))
+        sources = (source(transport) for source in DRUG_TOOLS[self.NAME])
         return {source.name: partial(source.look_up, *args.drugs) for source in sources}
 
     async def _ask(self, args: DrugArgs, transport: Transport) -> ToolReply:
@@ -468,6 +470,35 @@ class GetMechanisms(LookupTool[DrugArgs]):
                 known = missed.model_dump(include={"library", "asked", "asked_at"})
                 return ToolReply(replies=[*found.replies, instead.model_copy(update=known)])
         return found
+
+
+DRUG_TOOLS: Mapping[str, Sequence[type[Source]]] = {
+    "get_mechanisms": (ChEMBL, OpenTargets, UniProt, Reactome),
+    "get_label": (OpenFDA,),
+    "get_approvals": (DrugsFDA,),
+}
+"""What the tools that take drugs ask, by the tool's name."""
+_LISTED = (ChEMBL, OpenTargets)  # take many names in one request
+
+
+async def look_up_ahead(
+    tools: Collection[str], leading: Sequence[str], further: Sequence[str], transport: Transport
+) -> None:
+    """Ask what tools will ask of drugs, so that they find it on the transport's shelf; failures are left to them.
+
+    Args:
+        tools: names of the tools that there are.
+        leading: drugs that will be looked up; the first `MAX_DRUGS` are.
+        further: drugs that may be; only databases that take many names in one request are asked, up to `MAX_DRUGS` in
+            all.
+        transport: of the run.
+    """
+    sources = [source for name, own in DRUG_TOOLS.items() if name in tools for source in own]
+    in_one_request = [*leading, *further][:MAX_DRUGS]
+    asks = [source(transport).look_up(*in_one_request) for source in sources if source in _LISTED]
+    if leading:
+        asks += [source(transport).look_up(*leading[:MAX_DRUGS]) for source in sources if source not in _LISTED]
+    await asyncio.gather(*asks, return_exceptions=True)
 
 
 class AskRecordsArgs(BaseModel):

@@ -69,7 +69,7 @@ def complain_of_library(path: str) -> None:
 
     if path == BUNDLED:
         return
-    for line in open_library(path).contents.unread:
+    for line in open_library(path, complain).contents.unread:
         complain(f"library {path}: {line}")
 
 

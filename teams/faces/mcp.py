@@ -582,7 +582,7 @@ async def serve(options: RunOptions, ledger: Path, port: int | None, say: Callab
     """
     settings = options.chosen()
     named = token_from(os.environ, TOKEN_VARIABLE) if port is not None else None
-    endpoints = options.sources_at(settings)
+    endpoints = options.sources_at(settings, say)
     with ExitStack() as stack:
         listening = None if port is None else stack.enter_context(listening_at(HOST, port))
         async with Transport(endpoints) as transport:

@@ -24,6 +24,7 @@ from rich.text import Text
 
 from willowbark.tools.errors import UsageError
 from willowbark.tools.local_files import read_json_file
+from willowbark.tools.reading.corrections import corrections_beside
 from willowbark.tools.reading.store import STORE_FILE
 from willowbark.tools.whole_file import write_file
 
@@ -193,7 +194,7 @@ def _repeat(watch: Watch, tell: Callable[[str], None], complain: Callable[[str],
     state = watch.state
     options = RunOptions.of(state.question, state.options)
     library = options.chosen().library.path
-    digest = open_library(library).digest if library else None
+    digest = open_library(library, tell).digest if library else None
     if digest is not None and digest == state.library_digest:
         tell(f"{state.question}: the library holds nothing new")
         return None
@@ -201,7 +202,8 @@ def _repeat(watch: Watch, tell: Callable[[str], None], complain: Callable[[str],
         complain(f"library {library}: {line}")
     store = watch.place.parent.parent / STORE_FILE
     try:
-        report = asyncio.run(research(options, fresh=True, studies=store)).model_dump(mode="json")
+        words = corrections_beside(store)
+        report = asyncio.run(research(options, fresh=True, studies=store, corrections=words)).model_dump(mode="json")
     except RunFailed as error:
         raise UsageError(str(error)) from None
     silent = sorted({entry["source"] for entry in report["search_log"] if entry["status"] in _UNANSWERED})

@@ -172,12 +172,12 @@ class LiveRuns:
         UsageError: invalid settings, keys or library.
     """
 
-    def __init__(self, options: RunOptions) -> None:
+    def __init__(self, options: RunOptions, tell: Callable[[str], None] = lambda _: None) -> None:
         self.settings = options.chosen()
         self.known: dict[str, LiveRun] = {}
         """Runs in progress and the latest ended ones, by id."""
         self._options = options.model_copy(update={"settings": self.settings})
-        self._endpoints = options.sources_at(self.settings)
+        self._endpoints = options.sources_at(self.settings, tell)
 
     @property
     def root(self) -> Path:

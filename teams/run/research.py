@@ -5,14 +5,17 @@ is asked twice. A resumed run then continues; a replayed one needs neither netwo
 The team and its agents are imported by the first run, not by this module.
 """
 
+import asyncio
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager
-from typing import TYPE_CHECKING, Unpack
+from functools import partial
+from typing import TYPE_CHECKING, TypeVar, Unpack
 
 from willowbark.tools.errors import UsageError, WillowbarkError
 from willowbark.tools.http.endpoints import Endpoints
 from willowbark.tools.questions import validate_question
+from willowbark.tools.reading.corrections import CorrectionBook
 
 from ..config import Settings
 from ..events import AgentEvent
@@ -21,11 +24,13 @@ from ..model_clients import BASELINE, WITH_BATCHES, clients_of_roles, model_of, 
 from ..model_clients import close as close_client
 from ..model_clients import model_client as client_by_name
 from .choices import ChosenAnew, RunChoices
-from .options import RunOptions, library_of
+from .options import RunOptions, replayed_endpoints
 
 if TYPE_CHECKING:
     from willowbark.agents.autogen import ChatCompletionClient
     from willowbark.agents.report.model import ResearchReport
+
+T = TypeVar("T")
 
 
 class RunFailed(WillowbarkError):
@@ -97,7 +102,10 @@ async def research_stream(
     settings, began = options.chosen(), time.monotonic()
     async with AsyncExitStack() as stack:
         client, others = await stack.enter_async_context(_clients(options, settings, settings.llm.model))
-        where = options.sources_at(settings)
+        opened: list[Endpoints] = []
+        async for line in _tell_while(partial(options.sources_at, settings), opened):
+            yield AgentEvent(type="progress", message=line)
+        (where,) = opened
         if where.library is not None:  # stored with the run, so that a resume searches the same records
             held = {"library.path": where.library.path, "library.digest": where.library.digest}
             settings = settings.overridden(held)
@@ -111,6 +119,8 @@ async def research_stream(
             settings = settings.model_copy(update={"llm": settings.llm.model_copy(update={"structured_output": True})})
         asked, understanding = await understand(asked, client, options.cancellation_token, limit)
         model = model_of(client)  # only now is its support for schemas known
+        if options.hooks:  # stored with the run, so that a replay asks the same
+            settings = settings.overridden({"research.look_up_ahead": False})
         settings = _with_token_limit(settings, is_baseline=model.name == BASELINE and not others)
         for name, other in others.items():
             await preflight(other, name, timeout_s=limit)
@@ -160,7 +170,10 @@ async def resume_stream(run_id: str, ledger: Ledger, **choices: Unpack[ChosenAne
     run = ledger.run(run_id)
     settings = Settings.restored(run.settings)
     async with AsyncExitStack() as stack:
-        where = options.sources_at(settings)
+        opened: list[Endpoints] = []
+        async for line in _tell_while(partial(options.sources_at, settings), opened):
+            yield AgentEvent(type="progress", message=line)
+        (where,) = opened
         if where.is_public is run.sandboxed:
             kind = "another server or library" if run.sandboxed else "the public sources"
             raise LedgerError(f"run {run_id} was asked of {kind}; resume it there")
@@ -187,6 +200,8 @@ async def replay_stream(run_id: str, ledger: Ledger) -> AsyncGenerator[AgentEven
     from willowbark.agents.baseline import BaselineChatCompletionClient  # noqa: PLC0415
     from willowbark.agents.report.model import ReportMessage, ResearchReport  # noqa: PLC0415
 
+    from ..ledger.journal import CORRECTED  # noqa: PLC0415
+    from .correcting import make_corrected  # noqa: PLC0415
     from .course import AbsentModel, Course  # noqa: PLC0415
 
     run = ledger.run(run_id)
@@ -199,18 +214,39 @@ async def replay_stream(run_id: str, ledger: Ledger) -> AsyncGenerator[AgentEven
         report = restore(ResearchReport, content, "report")
         yield AgentEvent(type="complete", message="The report of what was found until the stop", data=report)
         return
-    if settings.library.path is not None:
-        endpoints = Endpoints(library=library_of(settings.library))
-    else:  # nothing is sent: the journal answers or fails each request
-        email = None if run.sandboxed else settings.tools.pubmed.email
-        endpoints = Endpoints.public({}).model_copy(update={"is_public": not run.sandboxed, "email": email})
+    endpoints = await asyncio.to_thread(replayed_endpoints, run, settings)
     analyst = BaselineChatCompletionClient() if run.model == BASELINE else AbsentModel(run, run.analyst)
     names = filter(None, settings.llm.roles.model_dump().values())
     others = {name: AbsentModel(run, name.partition("/")[2]) for name in names}
     course = Course(run.question, settings, analyst, endpoints, RunOptions(), run.of_model, journal, others)
+    since = ledger.taken(run_id, CORRECTED)
     async with aclosing(course.run()) as events:
         async for event in events:
-            yield event
+            if event.report is not None and since is not None:
+                made = await make_corrected(run_id, ledger, CorrectionBook.from_content(since), event.report)
+                yield event.model_copy(update={"data": made.report, "message": made.report.line})
+            else:
+                yield event
+
+
+async def _tell_while(work: Callable[[Callable[[str], None]], T], done: list[T]) -> AsyncGenerator[str, None]:
+    """Do work in a thread, as opening a library takes long the first time; yield what it tells, then keep its result.
+
+    Args:
+        work: takes a function that tells a line.
+        done: receives the result.
+    """
+    loop = asyncio.get_running_loop()
+    lines = asyncio.Queue[str | None]()
+
+    def tell(line: str) -> None:
+        loop.call_soon_threadsafe(lines.put_nowait, line)
+
+    task = asyncio.ensure_future(asyncio.to_thread(work, tell))
+    task.add_done_callback(lambda _: lines.put_nowait(None))
+    while (line := await lines.get()) is not None:
+        yield line
+    done.append(task.result())
 
 
 def _with_token_limit(settings: Settings, *, is_baseline: bool) -> Settings:

@@ -29,7 +29,7 @@ from tantivy import (
 from ..errors import UsageError
 from ..local_files import UnusableFile, parse_json, read_whole
 from ..records.registry import cards
-from .rows import ArticleRow, PublicationRow, StudyRow, read_rows, record_files
+from .rows import ArticleRow, PublicationRow, StudyRow, read_rows
 
 _TEXTS = ("title", "abstract", "heading", "substance", "author", "journal", "type", "number")
 _EVERYWHERE = ("title", "abstract", "heading", "substance", "number")
@@ -95,53 +95,60 @@ class _Problems:
         return (*self.lines, f"and {more:,} more") if more else tuple(self.lines)
 
 
+def fill_index(index: Index, folder: Path, files: Sequence[Path], digest: str) -> LibraryContents:
+    """Index the records of a library's files, and commit them; returns what they are.
+
+    Raises:
+        UsageError: the files hold no record that can be read; one line.
+    """
+    kinds, topics, sources = Counter[type](), Counter[str](), set[str]()
+    problems = _Problems()
+    index.register_tokenizer("english", english_words())
+    writer = index.writer(_HEAP_BYTES, num_threads=1)  # one thread: equal scores keep the order of the files
+    for row, line in read_rows(files, problems.tell):
+        fields = row.indexed()
+        writer.add_document(document_of(fields, line.encode()))
+        kinds[type(row)] += 1
+        tags = fields.get("tag", ())
+        sources.update(tag.removeprefix("source:") for tag in tags if tag.startswith("source:"))
+        if isinstance(row, PublicationRow | StudyRow) and row.topic != "other":
+            topics[row.topic.replace("_", " ")] += 1
+    if problems.lines and not kinds:
+        raise UsageError(f"library {folder}: holds no record that can be read; {problems.lines[0]}")
+    writer.commit()
+    writer.wait_merging_threads()
+    index.reload()
+    return LibraryContents(
+        digest=digest,
+        publications=kinds[PublicationRow] + kinds[ArticleRow],
+        trials=kinds[StudyRow],
+        topics=tuple(topic for topic, _ in topics.most_common()),
+        sources=tuple(sorted(sources)),
+        unread=problems.first_ones(),
+    )
+
+
 class LibraryIndex:
     """Finds records of a library and returns them as lines of its files.
 
     Args:
-        folder: folder of the records; those of JSON lines are indexed in memory.
-
-    Raises:
-        UsageError: the folder cannot be read, or holds no record that can; one line.
+        index: holds the records.
+        contents: what they are; None counts those of a library that `building` made.
+        digest: of the library, where `contents` is None.
     """
 
-    def __init__(self, folder: Path, digest: str) -> None:
-        files = record_files(folder)
-        self._is_built = files[0].name == MANIFEST
-        index = open_index(folder) if self._is_built else Index(library_schema())
+    def __init__(self, index: Index, contents: LibraryContents | None, digest: str = "") -> None:
+        self._is_built = contents is None
         self._analyzer = english_words()
         index.register_tokenizer("english", self._analyzer)
-        kinds, topics, sources = Counter[type](), Counter[str](), set[str]()
-        problems = _Problems()
-        if not self._is_built:
-            writer = index.writer(_HEAP_BYTES, num_threads=1)  # one thread: equal scores keep the order of the files
-            for row, line in read_rows(files, problems.tell):
-                fields = row.indexed()
-                writer.add_document(document_of(fields, line.encode()))
-                kinds[type(row)] += 1
-                tags = fields.get("tag", ())
-                sources.update(tag.removeprefix("source:") for tag in tags if tag.startswith("source:"))
-                if isinstance(row, PublicationRow | StudyRow) and row.topic != "other":
-                    topics[row.topic.replace("_", " ")] += 1
-            if problems.lines and not kinds:
-                raise UsageError(f"library {folder}: holds no record that can be read; {problems.lines[0]}")
-            writer.commit()
-            writer.wait_merging_threads()
-            index.reload()
         self._schema, self._searcher = index.schema, index.searcher()
-        if self._is_built:
-            tagged = {name: self._count_tagged(f"source:{name}") for name in cards()}
-            sources = {"pubmed", *(name for name, count in tagged.items() if count)}
-            kinds[StudyRow] = tagged["clinicaltrials"]
-            kinds[ArticleRow] = self._searcher.num_docs - kinds[StudyRow]
-        self.contents = LibraryContents(
-            digest=digest,
-            publications=kinds[PublicationRow] + kinds[ArticleRow],
-            trials=kinds[StudyRow],
-            topics=tuple(topic for topic, _ in topics.most_common()),
-            sources=tuple(sorted(sources)),
-            unread=problems.first_ones(),
-        )
+        self.contents = contents or self._count_contents(digest)
+
+    def _count_contents(self, digest: str) -> LibraryContents:
+        tagged = {name: self._count_tagged(f"source:{name}") for name in cards()}
+        sources = {"pubmed", *(name for name, count in tagged.items() if count)}
+        trials = tagged["clinicaltrials"]
+        return LibraryContents(digest, self._searcher.num_docs - trials, trials, (), tuple(sorted(sources)))
 
     def _count_tagged(self, tag: str) -> int:
         hits = self._searcher.search(Query.term_query(self._schema, "tag", tag), limit=1)

@@ -5,8 +5,9 @@ reports what it lacks, as an empty reply with a warning, or as a failure where a
 """
 
 import os
+import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import lru_cache, partial
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,8 @@ from ..records.evidence import Evidence, checked_identifier
 from ..search import Filters, Source, SourceReply
 from ..sources.drugs.reactome import MAX_IDS
 from ..sources.publications import Citations, plain_words
-from .index import LibraryIndex
+from .index import MANIFEST, LibraryIndex, open_index
+from .kept_index import Tell, make_in_memory, open_or_make
 from .rows import ArticleRow, CitationRow, EntryRow, PublicationRow, StudyRow, digest_of, record_files, row_of
 
 BUNDLED = "bundled"
@@ -30,15 +32,35 @@ NOT_CHECKED = "not checked offline"
 _BUNDLED_FOLDER = Path(__file__).parent / "bundled"
 
 
-def open_library(path: str | Path) -> "Library":
-    """Open a folder of records, or `bundled`; an unchanged library that is already open is reused."""
-    folder = _BUNDLED_FOLDER if str(path) == BUNDLED else Path(path).expanduser().resolve()
-    return _load_library(folder, str(path) == BUNDLED, digest_of(record_files(folder)))
+def open_library(path: str | Path, tell: Tell = lambda _: None) -> "Library":
+    """Open a folder of records, or `bundled`; an unchanged library that is already open is reused.
+
+    Args:
+        path: the folder, a file of records, or `bundled`.
+        tell: receives a line before a large library is indexed, which is done once, and for an index that is damaged
+            or cannot be kept.
+
+    Raises:
+        UsageError: the folder cannot be read, or holds no record that can; one line.
+    """
+    is_bundled = str(path) == BUNDLED
+    folder = _BUNDLED_FOLDER if is_bundled else Path(path).expanduser().resolve()
+    files = record_files(folder)
+    digest = digest_of(files)
+    with _opening:  # a second thread waits for the first one's index
+        library = _opened.pop((folder, digest), None)
+        if library is None:
+            library = Library(folder, files, digest, tell, is_bundled=is_bundled)
+        _opened[folder, digest] = library
+        for key in list(_opened)[:-_MOST_OPEN]:
+            del _opened[key]
+    return library
 
 
-@lru_cache(maxsize=8)
-def _load_library(folder: Path, is_bundled: bool, digest: str) -> "Library":
-    return Library(folder, digest, is_bundled)
+_MOST_OPEN = 8
+_opened: dict[tuple[Path, str], "Library"] = {}
+"""Libraries by folder and digest, the latest used last."""
+_opening = threading.Lock()
 
 
 def endpoints_of_environment(environ: Mapping[str, str] = os.environ) -> Endpoints:
@@ -48,10 +70,19 @@ def endpoints_of_environment(environ: Mapping[str, str] = os.environ) -> Endpoin
 
 
 class Library(LibraryIndex):
-    """Answers for the sources from an index of records; `path` is `bundled`, or the `folder`."""
+    """Answers for the sources from an index of records; `path` is `bundled`, or the `folder`.
 
-    def __init__(self, folder: Path, digest: str, is_bundled: bool) -> None:
-        super().__init__(folder, digest)
+    Raises:
+        UsageError: its files hold no record that can be read, or its index cannot be used.
+    """
+
+    def __init__(self, folder: Path, files: Sequence[Path], digest: str, tell: Tell, *, is_bundled: bool) -> None:
+        if files[0].name == MANIFEST:
+            super().__init__(open_index(folder), None, digest)
+        elif is_bundled:
+            super().__init__(*make_in_memory(folder, files, digest))
+        else:
+            super().__init__(*open_or_make(folder, files, digest, tell))
         self.path = BUNDLED if is_bundled else str(folder)
         self.folder = folder
 
@@ -157,6 +188,12 @@ class Library(LibraryIndex):
         """Yield all publications and preprints, page by page; `order` changes the order of pages and within them."""
         for lines in self.walk(["source:pubmed", "source:europepmc"], order):
             yield from read_each(lines, _publication)[0]  # what cannot be read was named when the library was opened
+
+    def studies(self) -> Iterator[Evidence]:
+        """Yield all publications, preprints and registered trials, page by page."""
+        yield from self.publications()
+        for lines in self.walk(["source:clinicaltrials"], lambda _: None):
+            yield from read_each(lines, partial(self._evidence, source="clinicaltrials"))[0]
 
     def citations(self, source: Source, pmid: str) -> SourceReply:
         """Return the publications that cite one and those that it cites, as far as the library holds them."""

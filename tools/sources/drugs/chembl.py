@@ -88,18 +88,16 @@ class ChEMBL(LookUps):
         """Fetch whole drugs in the order of `parents`; returns the records and notes on failed parts."""
         if not parents:
             return [], []
-        ids, lacking = ",".join(parents), list[str]()
-        molecules, mechanisms, indications = await asyncio.gather(
-            self._rows("molecule", molecule_chembl_id__in=ids),
-            self._rows("mechanism", lacking, parent_molecule_chembl_id__in=ids),
-            self._rows("drug_indication", lacking, parent_molecule_chembl_id__in=ids),
+        ids = ",".join(parents)
+        lacking = list[str]()
+        lacking_uses = list[str]()
+        lacking_warnings = list[str]()
+        (mechanisms, targets), indications, (molecules, warnings) = await asyncio.gather(
+            self._find_mechanisms(ids, lacking),
+            self._rows("drug_indication", lacking_uses, parent_molecule_chembl_id__in=ids),
+            self._find_warnings(ids, lacking_warnings),
         )
-        warnings, targets = list[ChEMBLRow](), list[ChEMBLRow]()
-        flagged = [row for row in molecules if row.get("withdrawn_flag") or row.get("black_box_warning") in (1, "1")]
-        if ids := ",".join(sorted({str(row.get("molecule_chembl_id")) for row in flagged})):
-            warnings = await self._rows("drug_warning", lacking, parent_molecule_chembl_id__in=ids)
-        if ids := ",".join(sorted({str(id) for row in mechanisms if (id := row.get("target_chembl_id"))})):
-            targets = await self._rows("target", lacking, target_chembl_id__in=ids)
+        lacking += [*lacking_uses, *lacking_warnings]
         by_id = {str(row.get("molecule_chembl_id")): row for row in molecules}
 
         def drug(parent: str) -> Evidence:
@@ -109,6 +107,23 @@ class ChEMBL(LookUps):
         records, unread = read_each([parent for parent in parents if parent in by_id], drug)
         missing = [parent for parent in parents if parent not in by_id]
         return records, [*lacking, *unread, *([f"{', '.join(missing[:5])} could not be had"] if missing else [])]
+
+    async def _find_mechanisms(self, ids: str, lacking: list[str]) -> tuple[list[ChEMBLRow], list[ChEMBLRow]]:
+        """Fetch the mechanisms of molecules, and at once their targets: others wait for these the longest."""
+        mechanisms = await self._rows("mechanism", lacking, parent_molecule_chembl_id__in=ids)
+        targets = sorted({str(number) for row in mechanisms if (number := row.get("target_chembl_id"))})
+        if not targets:
+            return mechanisms, []
+        return mechanisms, await self._rows("target", lacking, target_chembl_id__in=",".join(targets))
+
+    async def _find_warnings(self, ids: str, lacking: list[str]) -> tuple[list[ChEMBLRow], list[ChEMBLRow]]:
+        """Fetch molecules, and the warnings on those that have some."""
+        molecules = await self._rows("molecule", molecule_chembl_id__in=ids)
+        flagged = [row for row in molecules if row.get("withdrawn_flag") or row.get("black_box_warning") in (1, "1")]
+        warned_of = sorted({str(row.get("molecule_chembl_id")) for row in flagged})
+        if not warned_of:
+            return molecules, []
+        return molecules, await self._rows("drug_warning", lacking, parent_molecule_chembl_id__in=",".join(warned_of))
 
     async def _rows(self, table: str, lacking: list[str] | None = None, **params: str) -> list[ChEMBLRow]:
         """Fetch the rows of a list, page by page; what fails or is cut goes to `lacking`, if given, without a raise."""

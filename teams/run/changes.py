@@ -1,0 +1,314 @@
+"""What somebody asks to change in a run, by whatever face: checked against the run, and turned into corrections."""
+
+import csv
+import io
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, Field, JsonValue, ValidationError
+
+from willowbark.agents.report.content import EvidenceRow
+from willowbark.agents.report.forms import record_name
+from willowbark.agents.report.model import ResearchReport
+from willowbark.tools.appraisal.appraised import conditions_of
+from willowbark.tools.appraisal.corrected import edit_study
+from willowbark.tools.errors import UsageError
+from willowbark.tools.lexicon import canonical_drug
+from willowbark.tools.questions import parse_question
+from willowbark.tools.reading.corrections import (
+    EXCLUSION_REASONS,
+    MAX_NOTE,
+    Correction,
+    CorrectionBook,
+    ErrorKind,
+    ExclusionReason,
+    name_person,
+    now,
+)
+from willowbark.tools.reading.reading import Direction, StudyDesign
+from willowbark.tools.records.evidence import Evidence, checked_identifier
+from willowbark.tools.records.study import Study
+
+from ..config import wording_of
+
+SaysWord = Literal["supports", "contradicts", "inconclusive", "not assessed"]
+_MOST_BYTES = 64 << 20  # of a spreadsheet
+_PARTICIPANTS = "deciding.participants"
+_EDITED = {"sample_size": _PARTICIPANTS, "design": "design"}
+"""Columns of the exported table that can be edited, beside verdict and the reviewer's, with the field of each."""
+_LABELS = {design.label: design.value for design in StudyDesign}
+_EXCLUDE = "exclude"
+_KINDS = {"pmid": "pmid", "nct": "nct_id", "pmcid": "pmcid", "doi": "doi"}
+"""What records are numbered by: the beginning of the key, and the kind of identifier."""
+
+
+class ChangeRequest(BaseModel, frozen=True, extra="forbid"):
+    """One thing that somebody wants changed; exactly one of the first six is given."""
+
+    says: SaysWord | None = Field(None, description="What the record says of the drug")
+    field: str | None = Field(None, description="A field of the study, such as aim, design or deciding.participants")
+    exclude: ExclusionReason | None = Field(None, description="Leave the record out, for this reason")
+    add: bool = Field(False, description="Add the record, by its number or from `file`")
+    set_aside: bool = Field(False, description="Set the drug aside: the report does not cover it")
+    undo: bool = Field(False, description="Take back what you said of the record or drug")
+    record: str = Field("", description="PMID, NCT number, DOI, or key such as pmid:…")
+    drug: str = Field("", description="Generic name")
+    value: JsonValue = Field(None, description="Of `field`; null for not reported")
+    file: str | None = Field(None, description="A file that holds the record to add")
+    quote: str = Field("", description="Sentence of the record on which your word rests, to the letter")
+    note: str = Field("", max_length=MAX_NOTE, description="Why")
+    error: ErrorKind | None = Field(None, description="What the readers got wrong")
+    seconds: float | None = Field(None, ge=0, description="Time that you spent on it")
+    every_condition: bool = Field(False, description="Whether a stance holds for every question's condition")
+
+    @classmethod
+    def of(cls, given: Mapping[str, Any]) -> "ChangeRequest":
+        """Build a request; UsageError names what is wrong with it."""
+        try:
+            return cls.model_validate({name: value for name, value in given.items() if value is not None})
+        except ValidationError as error:
+            first = error.errors(include_url=False, include_input=False)[0]
+            raise UsageError(f"{'.'.join(map(str, first['loc'])) or 'the correction'}: {wording_of(first)}") from None
+
+
+class RunToCorrect:
+    """A run's report and records, against which requests are checked.
+
+    Args:
+        question: the run's.
+        report: as it stands.
+        pool: the run's records.
+        book: what people have said so far.
+    """
+
+    def __init__(self, question: str, report: ResearchReport, pool: Sequence[Evidence], book: CorrectionBook) -> None:
+        self.report, self._book = report, book
+        self._condition = conditions_of(parse_question(question))[0]
+        self._pool = {name: record for record in pool for name in (record.key, *record.identifiers)}
+        self._rows = {(row.key, row.drug): row for row in report.evidence_table}
+
+    def find_key(self, name: str) -> str:
+        """Return the key of a record of the run, by any of its numbers; UsageError if the run has none such."""
+        key = key_of(name)
+        record = self._pool.get(key)
+        if record is not None:
+            return self._key_in_report(record)
+        if any(row.key == key for row in self.report.evidence_table):
+            return key
+        raise UsageError(f"{record_name(key)}: the run has no such record; add it first (`--add`)")
+
+    def _key_in_report(self, record: Evidence) -> str:
+        shown = {row.key for row in self.report.evidence_table}
+        known = (record.key, *sorted(record.identifiers))
+        return next((name for name in known if name in shown), record.key)
+
+    def to_correction(self, request: ChangeRequest, who: str) -> list[Correction]:
+        """Turn a request into corrections, one but for `undo`, which takes back all that the person said.
+
+        Raises:
+            UsageError: nothing or too much is asked, or it does not fit the run.
+        """
+        asked = {
+            "says": request.says is not None,
+            "field": request.field is not None,
+            "exclude": request.exclude is not None,
+            "set aside": request.set_aside,
+            "undo": request.undo,
+        }
+        chosen = [name for name, is_asked in asked.items() if is_asked]
+        if len(chosen) != 1:
+            raise UsageError("say one thing: what the record says, a field, exclude, add, set aside, or undo")
+        drug = _find_drug(request.drug)
+        common: dict[str, Any] = {"note": request.note, "seconds": request.seconds, "error": request.error}
+        common |= {"who": who, "at": now()}
+        condition = "" if request.every_condition else self._condition
+        if request.undo:
+            return self._take_back(request, drug, who)
+        if request.set_aside:
+            if not drug:
+                raise UsageError("name the drug to set aside: --drug NAME")
+            return [Correction(change="set aside", drug=drug, condition=condition, **common)]
+        key = self.find_key(request.record)
+        if request.exclude is not None:
+            return [Correction(change="exclude", record=key, condition=condition, reason=request.exclude, **common)]
+        row = self._rows.get((key, drug))
+        if request.says is not None:
+            if not drug:
+                raise UsageError(f"{record_name(key)}: of which drug? --drug NAME{_list_drugs(self._drugs_of(key))}")
+            self._check_quote(key, request.quote)
+            return [
+                Correction(
+                    change="stance",
+                    record=key,
+                    drug=drug,
+                    condition=condition,
+                    says=Direction(request.says),
+                    quote=request.quote,
+                    was=self._former_direction(row),
+                    **common,
+                )
+            ]
+        return [self._to_field(request, key, drug, common)]
+
+    def _to_field(self, request: ChangeRequest, key: str, drug: str, common: dict[str, Any]) -> Correction:
+        field = request.field or ""
+        row = self._rows.get((key, drug))
+        was: JsonValue = None
+        if field == _PARTICIPANTS and row is not None:
+            was = row.sample_size
+        elif field == "design" and row is not None:
+            was = _LABELS.get(row.design, row.design)
+        elif not field.startswith("deciding."):
+            study = self._study_of(key)
+            if study is not None:
+                was = study.model_dump(mode="json").get(field)
+        if field.startswith("deciding.") and not drug:
+            raise UsageError(f"{field}: of which drug's comparison? --drug NAME{_list_drugs(self._drugs_of(key))}")
+        correction = Correction(
+            change="field", record=key, drug=drug, field=field, value=request.value, was=was, **common
+        )
+        study = self._study_of(key)
+        if study is not None:
+            edit_study(study, [correction], 0 if study.comparisons else None)
+        return correction
+
+    def _study_of(self, key: str) -> Study | None:
+        return next((study for study in self.report.studies if study.key == key), None)
+
+    def _drugs_of(self, key: str) -> list[str]:
+        return [row.drug for row in self.report.evidence_table if row.key == key]
+
+    def _former_direction(self, row: EvidenceRow | None) -> str | None:
+        if row is None:
+            return None
+        if row.word is not None and row.word.readers_said is not None:
+            return row.word.readers_said.value
+        return row.direction
+
+    def _check_quote(self, key: str, quote: str) -> None:
+        record = self._pool.get(key)
+        words = " ".join(quote.split())
+        if words and record is not None and words not in " ".join(record.content.split()):
+            raise UsageError(f"{record_name(key)}: the quote is not in the record; copy it to the letter")
+
+    def _take_back(self, request: ChangeRequest, drug: str, who: str) -> list[Correction]:
+        """Withdraw what a person said of a record, or that a drug is set aside; UsageError if they said nothing."""
+        key = key_of(request.record) if request.record else ""
+        own = [word for ruling in self._book.rulings for word in ruling.words if word.who == who and word.record == key]
+        words = [word for word in own if drug in ("", word.drug)]
+        if not words:
+            what = record_name(key) if key else drug or "anything"
+            raise UsageError(f"{who} has said nothing of {what}; `willowbark correct last --list` shows who said what")
+        return [word.model_copy(update={"withdrawn": True, "at": now()}) for word in words]
+
+
+def key_of(name: str) -> str:
+    """Return the key of a record by its number: `12345678` and `PMID 12345678` are `pmid:12345678`.
+
+    >>> key_of("PMID 12345678"), key_of("nct01234567"), key_of("10.1000/A1"), key_of("pmid:5")
+    ('pmid:12345678', 'nct:NCT01234567', 'doi:10.1000/a1', 'pmid:5')
+    """
+    text = name.strip()
+    head, _, rest = text.partition(":")
+    is_keyed = head.casefold() in _KINDS
+    bare = re.sub(r"^PMID\s+", "", rest.strip() if is_keyed else text, flags=re.IGNORECASE)
+    for kind in (head.casefold(),) if is_keyed else _KINDS:
+        checked = checked_identifier(_KINDS[kind], bare)
+        if checked is not None:
+            return f"{kind}:{checked}"
+    if ":" in text and not is_keyed and not text.startswith("http"):
+        return text
+    raise UsageError(f"{name[:60]!r} is no PMID, NCT number, DOI or key of a record")
+
+
+def _find_drug(name: str) -> str:
+    return canonical_drug(name) or name.strip().casefold()
+
+
+def _list_drugs(drugs: Sequence[str]) -> str:
+    return f" (the report has it for {', '.join(drugs)})" if drugs else ""
+
+
+def parse_value(text: str) -> JsonValue:
+    """Read a value as somebody typed it: a number, `yes`, `no`, `not reported`, a JSON list, or words.
+
+    >>> parse_value("112"), parse_value("0.71"), parse_value("no"), parse_value("not reported"), parse_value("adults")
+    (112, 0.71, False, None, 'adults')
+    """
+    word = text.strip()
+    known: dict[str, JsonValue] = {"yes": True, "no": False, "not reported": None, "": None}
+    if word.casefold() in known:
+        return known[word.casefold()]
+    try:
+        value: JsonValue = json.loads(word.replace(",", "") if re.fullmatch(r"[\d,]+", word) else word)
+    except ValueError:
+        return word
+    return value if isinstance(value, int | float | bool | list) or value is None else word
+
+
+def read_table(path: Path, report: ResearchReport) -> list[ChangeRequest]:
+    """Read a table of evidence that somebody edited in a spreadsheet: every cell that differs from the report.
+
+    Counted are `reviewer_verdict` (also `exclude`) with `reviewer_note`, `verdict`, `sample_size` and `design`.
+
+    Raises:
+        UsageError: no such table, a cell that cannot be understood, or one edited that cannot be.
+    """
+    try:
+        if path.stat().st_size > _MOST_BYTES:
+            raise UsageError(f"{path}: has more than {_MOST_BYTES >> 20} MB")
+        text = path.read_bytes().decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise UsageError(f"{path}: is not UTF-8; save the spreadsheet as “CSV UTF-8”") from None
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be read ({error.strerror})") from None
+    head = text.partition("\n")[0]
+    delimiter = max((",", ";", "\t"), key=head.count)  # spreadsheets of many countries write semicolons
+    rows = list(csv.DictReader(io.StringIO(text, newline=""), delimiter=delimiter))
+    if not rows or not {"key", "drug"} <= set(rows[0]):
+        raise UsageError(
+            f"{path}: is no table of evidence (columns key and drug); `willowbark export --to csv` makes one"
+        )
+    own = {(row.key, row.drug): row for row in report.evidence_table}
+    requests = list[ChangeRequest]()
+    for line, cells in enumerate(rows, 2):
+        place = f"{path}, line {line}"
+        former = own.get((cells["key"] or "", cells["drug"] or ""))
+        if former is None:
+            raise UsageError(f"{place}: the report has no row {cells['key']} of {cells['drug']}")
+        requests += _read_cells(cells, former, place)
+    return requests
+
+
+def _read_cells(cells: Mapping[str, str | None], former: EvidenceRow, place: str) -> Iterator[ChangeRequest]:
+    common = {"record": former.key, "drug": former.drug, "note": (cells.get("reviewer_note") or "").strip()}
+    said = (cells.get("reviewer_verdict") or "").strip()
+    edited = (cells.get("verdict") or "").strip()
+    word = said or (edited if edited != former.direction else "")
+    if word.partition(":")[0] == _EXCLUDE:
+        reason = word.partition(":")[2].strip() or "other"
+        if reason not in EXCLUSION_REASONS:
+            raise UsageError(f"{place}: {reason!r} is no reason; there are {', '.join(EXCLUSION_REASONS)}")
+        yield ChangeRequest.of({**common, "exclude": reason})
+    elif word:
+        if word not in {each.value for each in Direction}:
+            options = ", ".join(each.value for each in Direction)
+            raise UsageError(f"{place}: {word!r} is no verdict; there are {options} and exclude")
+        yield ChangeRequest.of({**common, "says": word})
+    for column, field in _EDITED.items():
+        text = (cells.get(column) or "").strip()
+        stands = getattr(former, column)
+        if column not in cells or text == ("" if stands is None else f"{stands}"):
+            continue
+        value = _LABELS.get(text, text) if column == "design" else parse_value(text)
+        yield ChangeRequest.of({**common, "field": field, "value": value})
+
+
+def corrections_of(run: RunToCorrect, requests: Sequence[ChangeRequest], by: str | None = None) -> list[Correction]:
+    """Turn requests into corrections by one person, without repeats; UsageError for the first that does not fit."""
+    who = name_person(by)
+    found = [correction for request in requests for correction in run.to_correction(request, who)]
+    return list({correction.subject: correction for correction in found}.values())
