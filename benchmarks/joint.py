@@ -67,7 +67,7 @@ def read_labels(folder: Path = FOLDER, part: str | None = None) -> Iterator[Join
 def _read_table(path: Path) -> Iterator[JointLabel]:
     with path.open(encoding="utf-8") as lines:
         for row in csv.DictReader(lines, delimiter="\t"):
-            drugs = frozenset(map(canonical_drug, row["arm"].split("+")))
+            drugs = frozenset(map(_name_drug, row["arm"].split("+")))
             yield JointLabel(row["record"], drugs, row["versus"], row["favours"])  # type: ignore[arg-type]
 
 
@@ -81,11 +81,11 @@ def label_of(study: Mapping[str, Any]) -> JointLabel | None:
         kind = row["versus_kind"]
         versus = {"background": "none", "usual_care": "none", "other_treatment": "other"}.get(kind, kind)
         if row["versus"] and kind == "drug":
-            versus = "+".join(sorted(map(canonical_drug, arms[row["versus"]]["drugs"])))
+            versus = "+".join(sorted(map(_name_drug, arms[row["versus"]]["drugs"])))
         if row["against"] != "arm":
             versus = row["against"]
         favours: Favours = "neither" if row["significant"] is False else row["favours"]
-        return JointLabel(study["record"], frozenset(map(canonical_drug, row["contrast"])), versus, favours)
+        return JointLabel(study["record"], frozenset(map(_name_drug, row["contrast"])), versus, favours)
     return None
 
 
@@ -131,8 +131,12 @@ def _name_versus(study: Study, row: Comparison) -> str:
     return _join(study.drugs_of(row.versus)) if arm.drugs else "other"
 
 
+def _name_drug(name: str) -> str:
+    return canonical_drug(name) or name.casefold()
+
+
 def _canonical(drugs: Iterable[str]) -> frozenset[str]:
-    return frozenset(map(canonical_drug, drugs))
+    return frozenset(map(_name_drug, drugs))
 
 
 def _join(drugs: Iterable[str]) -> str:
