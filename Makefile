@@ -148,6 +148,10 @@ bench-watch: install ## A year of update files, week by week, for a watched ques
 bench-retrieval: install ## How well a question finds its records among those collected (ARGS="path/to/bioasq.jsonl.gz --among FOLDER")
 	$(BIN)/python -m benchmarks.retrieval $(ARGS)
 
+.PHONY: bench-installs
+bench-installs: dev ## Install Willowbark and neighbouring tools side by side, and ask each without a key
+	$(BIN)/python -m benchmarks.installs
+
 .PHONY: bench-recall
 bench-recall: install ## How many of a library's trials, and landmark trials, a question reaches (ARGS="LIBRARY --depth exhaustive")
 	$(BIN)/python -m benchmarks.recall $(ARGS)
@@ -156,6 +160,23 @@ bench-recall: install ## How many of a library's trials, and landmark trials, a 
 train: dev ## Learn the reader's heads and thresholds, and print what they are worth (ARGS="path/to/folder --closing")
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check scikit-learn==1.9.1
 	$(BIN)/python -m benchmarks.train_reader $(ARGS)
+
+TRAIN := .venvs/train
+
+$(TRAIN)/.ready: .ci/train.in requirements.txt pyproject.toml
+	$(PYTHON) -m venv $(TRAIN) || { echo "no venv module: install Debian's python3-venv" >&2; exit 2; }
+	$(TRAIN)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.txt
+	$(TRAIN)/bin/python -m pip install --quiet --disable-pip-version-check -r .ci/train.in
+	$(TRAIN)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@touch $@
+
+.PHONY: train-reader
+train-reader: $(TRAIN)/.ready ## Train the reader that reads a record once: labels and abstracts to weights (ARGS="FOLDER --closing")
+	$(TRAIN)/bin/python -m benchmarks.training $(ARGS)
+
+.PHONY: train-smoke
+train-smoke: $(TRAIN)/.ready ## The same from end to end on tiny data, and its tests
+	$(TRAIN)/bin/python -m benchmarks.training --smoke
 
 .PHONY: train-questions
 train-questions: dev ## Learn to read questions, and print what that is worth on voices kept apart (ARGS="--write")
@@ -256,12 +277,20 @@ docs-lock: ## Renew the locked requirements of the documentation
 	$(LOCK) .ci/docs.in -o .ci/docs.txt
 
 .PHONY: excerpt
-excerpt: install ## Write the README's excerpt from the report of `make demo`
+excerpt: install ## Write the README's excerpt from the recorded example
 	$(BIN)/python -m benchmarks.readme
 
 .PHONY: example
 example: install ## Record `willowbark example` anew from a recorded question (ARGS="kidney")
 	$(BIN)/python -m benchmarks.example $(ARGS)
+
+.PHONY: example-reports
+example-reports: install ## Write the documentation's example reports and their index
+	$(BIN)/python -m benchmarks.example_reports
+
+.PHONY: picture
+picture: dev ## Photograph the recorded example for the README (needs Chromium)
+	$(BIN)/python -m benchmarks.screenshots --example docs/pictures/example.png
 
 .PHONY: notebooks
 notebooks: dev ## Run the notebooks and compare their outputs (RENEW=--renew writes them)

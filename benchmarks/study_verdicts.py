@@ -231,13 +231,17 @@ def find_views(reading: Mapping[str, Any], arms: list[Arm]) -> Iterator[StatedVi
                 )
 
 
+def is_open(pmid: str) -> bool:
+    """Whether a record is of the half on which rules may be settled."""
+    return hashlib.sha256(pmid.encode()).digest()[0] % 2 == 0
+
+
 def read_half(path: Path, half: str) -> Iterator[dict[str, Any]]:
     """Yield the readings of a half of the records, by the SHA-256 of their PMID."""
     with gzip.open(path, "rt", encoding="utf-8") as lines:
         for line in lines:
             reading = json.loads(line)
-            is_even = hashlib.sha256(str(reading["pmid"]).encode()).digest()[0] % 2 == 0
-            if half == "both" or is_even is (half == "open"):
+            if half == "both" or is_open(str(reading["pmid"])) is (half == "open"):
                 yield reading
 
 

@@ -37,7 +37,7 @@ LONGEST = 4000  # characters of a record with its title
 RECORD = {
     "pmid": "1",
     "title": "Pindolol and metoprolol in hypertension",
-    "abstract": "We gave pindolol or placebo to 40. Blood pressure fell more with pindolol. Headache was felt.",
+    "abstract": "We gave pindolol or placebo to 40 people. Blood pressure fell more with pindolol. Headache was felt.",
 }
 
 

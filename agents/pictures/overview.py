@@ -4,67 +4,23 @@
 """
 
 from base64 import b64encode
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from html import escape
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from willowbark.tools.errors import UsageError
 from willowbark.tools.whole_file import write_file
 
-PanelName = Literal["estimates", "certainty", "years"]
-PANELS: tuple[PanelName, ...] = ("estimates", "certainty", "years")
-LEVELS = ("very low", "low", "moderate", "high")
-"""GRADE's levels of certainty, the lowest first."""
+from .panels import Panels
+
 MOST_ESTIMATES = 25  # rows of a legible panel
 MOST_DRUGS = 20  # likewise
 _FORMS: dict[str, Literal["svg", "png"]] = {".svg": "svg", ".png": "png"}
 
 
-class ComparedEffect(NamedTuple):
-    """One ratio of one comparison, with its interval."""
-
-    drug: str
-    study: str
-    measure: str
-    """As the record writes it: `HR`, `odds ratio`."""
-    value: float
-    low: float
-    high: float
-    direction: str
-    """supports, contradicts or inconclusive, by the side that the comparison favours."""
-
-
-class DrugCertainty(NamedTuple):
-    """The level of certainty that a drug helps."""
-
-    drug: str
-    level: str
-
-
-class YearCounts(NamedTuple):
-    """Numbers of studies of a year."""
-
-    year: int
-    supporting: int
-    inconclusive: int
-    contradicting: int
-
-
-@dataclass(frozen=True, slots=True)
-class Overview:
-    """What there is to plot of a report; a notebook shows the picture."""
-
-    title: str
-    effects: tuple[ComparedEffect, ...] = ()
-    certainties: tuple[DrugCertainty, ...] = ()
-    years: tuple[YearCounts, ...] = ()
-
-    @property
-    def panels(self) -> tuple[PanelName, ...]:
-        """Names of the panels that have something to show."""
-        filled = dict(zip(PANELS, (self.effects, self.certainties, self.years), strict=True))
-        return tuple(name for name in PANELS if filled[name])
+class Overview(Panels):
+    """A report at a glance; a notebook shows the picture."""
 
     @property
     def name(self) -> str:

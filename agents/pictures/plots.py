@@ -19,7 +19,7 @@ from willowbark.tools.records.enclosure import one_line
 
 from .counts import StudyCounts
 from .forest import ForestPlot, estimate
-from .overview import LEVELS, Overview
+from .panels import LEVELS, Panels
 
 WIDE, NARROW = 7.4, 3.3  # inches; shown at 740 px and 330 px, letters are at least 12 px high
 DPI = 200  # of PNGs: sharp in print at page width
@@ -45,9 +45,9 @@ _SETTINGS: dict[Any, Any] = {
 
 
 @lru_cache(maxsize=128)
-def draw(plot: ForestPlot | Overview, form: Literal["svg", "png"] = "svg", width: float = WIDE) -> bytes:
+def draw(plot: ForestPlot | Panels, form: Literal["svg", "png"] = "svg", width: float = WIDE) -> bytes:
     """Draw a plot on white; width `WIDE` for pages and documents, `NARROW` for phones, but for overviews."""
-    if isinstance(plot, Overview):
+    if isinstance(plot, Panels):
         return draw_overview(plot, form)
     is_narrow = width == NARROW
     file = io.BytesIO()
@@ -87,7 +87,7 @@ def draw_counts(counts: StudyCounts) -> bytes:
     return file.getvalue()
 
 
-def draw_overview(overview: Overview, form: Literal["svg", "png"] = "svg") -> bytes:
+def draw_overview(overview: Panels, form: Literal["svg", "png"] = "svg") -> bytes:
     """Draw the panels of an overview below each other, on white."""
     painters = {"estimates": _draw_effects, "certainty": _draw_certainties, "years": _draw_years}
     rows = {"estimates": len(overview.effects), "certainty": len(overview.certainties), "years": 6}
@@ -104,7 +104,7 @@ def draw_overview(overview: Overview, form: Literal["svg", "png"] = "svg") -> by
     return file.getvalue()
 
 
-def _draw_effects(overview: Overview, axes: Axes) -> None:
+def _draw_effects(overview: Panels, axes: Axes) -> None:
     effects = overview.effects
     for y, effect in enumerate(effects):
         marker, colour = _STANCES[effect.direction]
@@ -121,7 +121,7 @@ def _draw_effects(overview: Overview, axes: Axes) -> None:
     axes.set_title("Effect estimates as reported", loc="left", fontsize=10)
 
 
-def _draw_certainties(overview: Overview, axes: Axes) -> None:
+def _draw_certainties(overview: Panels, axes: Axes) -> None:
     rows = range(len(overview.certainties))
     places = [LEVELS.index(each.level) + 1 for each in overview.certainties]
     axes.barh(rows, places, color=_STANCES["supports"][1], height=0.6)
@@ -133,7 +133,7 @@ def _draw_certainties(overview: Overview, axes: Axes) -> None:
     axes.set_title("Certainty that it helps", loc="left", fontsize=10)
 
 
-def _draw_years(overview: Overview, axes: Axes) -> None:
+def _draw_years(overview: Panels, axes: Axes) -> None:
     years = [each.year for each in overview.years]
     before = [0 for _ in years]
     for side, stance in enumerate(("supports", "inconclusive", "contradicts"), 1):

@@ -9,15 +9,8 @@ from willowbark.tools.records.study import Comparison, Study
 
 from ..pictures import ForestPlot
 from ..pictures.counts import MAX_DRUGS, DrugCounts, StudyCounts
-from ..pictures.overview import (
-    LEVELS,
-    MOST_DRUGS,
-    MOST_ESTIMATES,
-    ComparedEffect,
-    DrugCertainty,
-    Overview,
-    YearCounts,
-)
+from ..pictures.overview import MOST_DRUGS, MOST_ESTIMATES, Overview
+from ..pictures.panels import LEVELS, ComparedEffect, DrugCertainty, YearCounts
 from .content import ReportContent
 from .tree import name_study, plots_of_drug
 

@@ -10,14 +10,15 @@ from collections.abc import Mapping, Sequence
 from functools import cache, reduce
 from importlib.resources import files
 from itertools import product
-from typing import Literal, cast, get_args
+from typing import cast, get_args
 
 import numpy as np
 
 from ..lexicon.heads import Floats, softmax
 from .document import Document
-from .encoder import SENTENCES, States, View, encoder
+from .encoder import SENTENCES, States, encoder
 from .facts import facts_of, has_no_result
+from .fields import FIELDS
 from .numbers import figures, tells_figures
 from .reading import (
     Comparator,
@@ -34,22 +35,8 @@ from .reading import (
     verdict_from,
 )
 from .text import says
+from .view import View
 
-FIELDS: Mapping[str, tuple[str, ...]] = {
-    name: tuple(sorted(get_args(kind)))
-    for name, kind in (
-        ("verdict", Verdict),
-        ("role", Role),
-        ("match", Match),
-        ("kind", OutcomeKind),
-        ("effect", Effect),
-        ("comparator", Comparator),
-        ("primary", Primary),
-        ("indication", IndicationKind),
-        ("alone", Literal["alone", "not_alone"]),
-    )
-}
-"""Fields predicted for a record with their values, in the order of the weights."""
 _OF_ENCODER = ("verdict", "role", "match", "kind", "effect", "comparator")
 _WIDTH = 384
 _HEDGED = (0.0, -2.0)  # log prior: a result in firm words, in hedged words
@@ -114,7 +101,7 @@ def _pool_sentences(sentences: Mapping[int, Floats], zones: Sequence[str]) -> Fl
 class LearnedReader:
     """Reads with weights trained on labels made by reading; the default if there is no language model.
 
-    Thread-safe. Each record is read alone on all cores, so its reading never depends on the others.
+    Thread-safe. Each record is read alone on one core, so its reading never depends on the others.
     """
 
     name = "learned"
