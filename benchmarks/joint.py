@@ -30,7 +30,7 @@ from willowbark.agents.asking.studies import Refused, checked_study
 from willowbark.tools.appraisal.appraised import Readings, condition_of
 from willowbark.tools.appraisal.candidates import list_readings
 from willowbark.tools.appraisal.stance import is_against_nothing
-from willowbark.tools.lexicon import generic_name
+from willowbark.tools.lexicon import canonical_drug
 from willowbark.tools.library.rows import PublicationRow
 from willowbark.tools.questions import parse_question
 from willowbark.tools.reading.assembler import assemble_study
@@ -72,11 +72,7 @@ def read_labels(folder: Path = FOLDER, part: str | None = None) -> Iterator[Join
 def _read_table(path: Path) -> Iterator[JointLabel]:
     with path.open(encoding="utf-8") as lines:
         for row in csv.DictReader(lines, delimiter="\t"):
-<<<<<<< HEAD
             drugs = _canonical(row["arm"].split("+"))
-=======
-            drugs = frozenset(map(generic_name, row["arm"].split("+")))
->>>>>>> main
             yield JointLabel(row["record"], drugs, row["versus"], row["favours"])  # type: ignore[arg-type]
 
 
@@ -88,7 +84,6 @@ def label_of(study: Mapping[str, Any]) -> JointLabel | None:
         if row["endpoint"] not in ON_EFFICACY or row["favours"] is None or row["subgroup"] or not row["contrast"]:
             continue
         kind = row["versus_kind"]
-<<<<<<< HEAD
         versus = _KINDS.get(kind, kind)
         if row["versus"] and kind == "active":
             versus = _join(arms[row["versus"]]["drugs"]) or "other"
@@ -96,15 +91,6 @@ def label_of(study: Mapping[str, Any]) -> JointLabel | None:
             versus = row["against"]
         favours: Favours = "neither" if row["significant"] is False else row["favours"]
         return JointLabel(study["record"], _canonical(row["contrast"]), versus, favours)
-=======
-        versus = {"background": "none", "usual_care": "none", "other_treatment": "other"}.get(kind, kind)
-        if row["versus"] and kind == "drug":
-            versus = "+".join(sorted(map(generic_name, arms[row["versus"]]["drugs"])))
-        if row["against"] != "arm":
-            versus = row["against"]
-        favours: Favours = "neither" if row["significant"] is False else row["favours"]
-        return JointLabel(study["record"], frozenset(map(generic_name, row["contrast"])), versus, favours)
->>>>>>> main
     return None
 
 
@@ -159,11 +145,7 @@ def _name_arm(study: Study, name: str) -> str:
 
 
 def _canonical(drugs: Iterable[str]) -> frozenset[str]:
-<<<<<<< HEAD
     return frozenset(canonical_drug(drug) or drug.lower() for drug in drugs)
-=======
-    return frozenset(map(generic_name, drugs))
->>>>>>> main
 
 
 def _join(drugs: Iterable[str]) -> str:
