@@ -142,6 +142,10 @@ bench-watch: install ## A year of update files, week by week, for a watched ques
 bench-retrieval: install ## How well a question finds its records among those collected (ARGS="path/to/bioasq.jsonl.gz --among FOLDER")
 	$(BIN)/python -m benchmarks.retrieval $(ARGS)
 
+.PHONY: bench-installs
+bench-installs: dev ## Install Willowbark and neighbouring tools side by side, and ask each without a key
+	$(BIN)/python -m benchmarks.installs
+
 .PHONY: bench-recall
 bench-recall: install ## How many of a library's trials, and landmark trials, a question reaches (ARGS="LIBRARY --depth exhaustive")
 	$(BIN)/python -m benchmarks.recall $(ARGS)
@@ -153,10 +157,10 @@ train: dev ## Learn the reader's heads and thresholds, and print what they are w
 
 TRAIN := .venvs/train
 
-$(TRAIN)/.ready: .ci/train.txt requirements.txt pyproject.toml
+$(TRAIN)/.ready: .ci/train.in requirements.txt pyproject.toml
 	$(PYTHON) -m venv $(TRAIN) || { echo "no venv module: install Debian's python3-venv" >&2; exit 2; }
 	$(TRAIN)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.txt
-	$(TRAIN)/bin/python -m pip install --quiet --disable-pip-version-check -r .ci/train.txt
+	$(TRAIN)/bin/python -m pip install --quiet --disable-pip-version-check -r .ci/train.in
 	$(TRAIN)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
 	@touch $@
 
@@ -267,12 +271,20 @@ docs-lock: ## Renew the locked requirements of the documentation
 	$(LOCK) .ci/docs.in -o .ci/docs.txt
 
 .PHONY: excerpt
-excerpt: install ## Write the README's excerpt from the report of `make demo`
+excerpt: install ## Write the README's excerpt from the recorded example
 	$(BIN)/python -m benchmarks.readme
 
 .PHONY: example
 example: install ## Record `willowbark example` anew from a recorded question (ARGS="kidney")
 	$(BIN)/python -m benchmarks.example $(ARGS)
+
+.PHONY: example-reports
+example-reports: install ## Write the documentation's example reports and their index
+	$(BIN)/python -m benchmarks.example_reports
+
+.PHONY: picture
+picture: dev ## Photograph the recorded example for the README (needs Chromium)
+	$(BIN)/python -m benchmarks.screenshots --example docs/pictures/example.png
 
 .PHONY: notebooks
 notebooks: dev ## Run the notebooks and compare their outputs (RENEW=--renew writes them)

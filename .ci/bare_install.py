@@ -50,7 +50,9 @@ STAND_INS = {
     r"_KEY=…": "_KEY=none",
     r"^(?:[\d*]+ ){5} *": "",  # when cron calls it
 }
-NEEDS = re.compile(r"(?:uv tool|pipx runpip willowbark|pip) install [^']*'[^']+'|`make studio`|needs Chromium")
+NEEDS = re.compile(
+    r"(?:uv tool|pipx runpip willowbark|pip) install [^']*'[^']+'|`make studio`|needs Chromium|this is no terminal"
+)
 READY_S, ENDS_S = 60, 600
 
 
@@ -62,7 +64,7 @@ def documented(pages: Iterable[Path] = PAGES) -> list[tuple[str, str]]:
         blocks = [code for kind, code in FENCE.findall(text) if kind in ("", "console", "sh", "bash")]
         lines = [line for block in blocks for line in block.splitlines()]
         for line in [*lines, *INLINE.findall(FENCE.sub("", text))]:
-            if PROGRAM.search(line) and not re.search(r"pip install|mcp add|^which ", line):
+            if PROGRAM.search(line) and not re.search(r"pip install|mcp add|^(?:which|uvx|docker|pipx) ", line):
                 found.append((page.relative_to(ROOT).as_posix(), line))
     return found
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from willowbark.tools.appraisal.candidates import APPROVED_PHASE, STANDARD, Candidate, is_condition
 from willowbark.tools.appraisal.harms import boxed
+from willowbark.tools.appraisal.judgement import JudgeView
 from willowbark.tools.mechanism import Chain, MechanismFindings, Node, Step
 from willowbark.tools.reading.screening import is_addressed_to_machines
 from willowbark.tools.reading.sections import licence_of, stated_limits
@@ -79,6 +80,7 @@ def assemble(material: Material, mechanisms: MechanismFindings) -> ResearchRepor
         written=written,
         summary_parts=parts,
         research_question=material.dossier.question,
+        asked_as=material.dossier.asked_as,
         answer=answer,
         methodology=references.write("Methodology", methodology(material)),
         hypotheses_tested=[{**h.model_dump(), "verdict": verdicts[h.drug]} for h in mechanisms.hypotheses.hypotheses],
@@ -102,6 +104,9 @@ def assemble(material: Material, mechanisms: MechanismFindings) -> ResearchRepor
         tokens_used=material.tokens_used,
         usage=list(material.usage),
         analyst=material.analyst,
+        work=material.work,
+        judge_view=judged.view if judged else JudgeView(),
+        unread_records=material.dossier.unread,
         model_failed=material.model_failed,
         approval=material.approval,
         stop_reason=material.reason,

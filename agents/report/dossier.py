@@ -208,11 +208,11 @@ def _missing(
         "the labelled route": bool(candidate.labelled_routes),
         "the dose or route in the studies": any(_given(candidate, rows, studies)),
         "tolerability in these studies": any(row.compared("tolerability") for row in rows),
-        "warnings of a label: none was found, which is not that there is none": bool(candidate.cautions),
+        "a label's warning (there may be some)": bool(candidate.cautions),
         "a registered trial, and with it a sponsor": bool(trials),
         "approval status": candidate.clinical_status != NOT_REPORTED,
     }
-    gaps += [what for what, is_there in checks.items() if not is_there]
+    gaps += [f"Not found: {what}" for what, is_there in checks.items() if not is_there]
     return gaps or ["Nothing of the above; what regulators ask beyond it was not looked into."]
 
 

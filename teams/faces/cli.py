@@ -82,7 +82,10 @@ _RUN = Annotated[
 
 _DEPTH = Literal["quick", "standard", "exhaustive"]
 _MODELS = "baseline, openai/MODEL, anthropic/MODEL, ollama/MODEL or azure/DEPLOYMENT."
-_FORMATS = "Of html, bib, ris, csl, pdf, docx, csv, xlsx, comparisons, parquet, md, appendix, json, schema."
+_FORMATS = (
+    "Of html, bib, ris, csl, pdf, docx, brief, brief-md, csv, xlsx, comparisons, meta, revman, fhir, parquet, md, "
+    "appendix, json, schema."
+)
 _DIR = {"metavar": "DIR"}
 _FILE = {"metavar": "FILE"}
 
