@@ -142,6 +142,10 @@ bench-watch: install ## A year of update files, week by week, for a watched ques
 bench-retrieval: install ## How well a question finds its records among those collected (ARGS="path/to/bioasq.jsonl.gz --among FOLDER")
 	$(BIN)/python -m benchmarks.retrieval $(ARGS)
 
+.PHONY: bench-installs
+bench-installs: dev ## Install Willowbark and neighbouring tools side by side, and ask each without a key
+	$(BIN)/python -m benchmarks.installs
+
 .PHONY: bench-recall
 bench-recall: install ## How many of a library's trials, and landmark trials, a question reaches (ARGS="LIBRARY --depth exhaustive")
 	$(BIN)/python -m benchmarks.recall $(ARGS)
@@ -150,6 +154,23 @@ bench-recall: install ## How many of a library's trials, and landmark trials, a 
 train: dev ## Learn the reader's heads and thresholds, and print what they are worth (ARGS="path/to/folder --closing")
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check scikit-learn==1.9.1
 	$(BIN)/python -m benchmarks.train_reader $(ARGS)
+
+TRAIN := .venvs/train
+
+$(TRAIN)/.ready: .ci/train.in requirements.txt pyproject.toml
+	$(PYTHON) -m venv $(TRAIN) || { echo "no venv module: install Debian's python3-venv" >&2; exit 2; }
+	$(TRAIN)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.txt
+	$(TRAIN)/bin/python -m pip install --quiet --disable-pip-version-check -r .ci/train.in
+	$(TRAIN)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@touch $@
+
+.PHONY: train-reader
+train-reader: $(TRAIN)/.ready ## Train the reader that reads a record once: labels and abstracts to weights (ARGS="FOLDER --closing")
+	$(TRAIN)/bin/python -m benchmarks.training $(ARGS)
+
+.PHONY: train-smoke
+train-smoke: $(TRAIN)/.ready ## The same from end to end on tiny data, and its tests
+	$(TRAIN)/bin/python -m benchmarks.training --smoke
 
 .PHONY: train-questions
 train-questions: dev ## Learn to read questions, and print what that is worth on voices kept apart (ARGS="--write")
@@ -250,8 +271,20 @@ docs-lock: ## Renew the locked requirements of the documentation
 	$(LOCK) .ci/docs.in -o .ci/docs.txt
 
 .PHONY: excerpt
-excerpt: install ## Write the README's excerpt from the report of `make demo`
+excerpt: install ## Write the README's excerpt from the recorded example
 	$(BIN)/python -m benchmarks.readme
+
+.PHONY: example
+example: install ## Record `willowbark example` anew from a recorded question (ARGS="kidney")
+	$(BIN)/python -m benchmarks.example $(ARGS)
+
+.PHONY: example-reports
+example-reports: install ## Write the documentation's example reports and their index
+	$(BIN)/python -m benchmarks.example_reports
+
+.PHONY: picture
+picture: dev ## Photograph the recorded example for the README (needs Chromium)
+	$(BIN)/python -m benchmarks.screenshots --example docs/pictures/example.png
 
 .PHONY: notebooks
 notebooks: dev ## Run the notebooks and compare their outputs (RENEW=--renew writes them)
@@ -278,6 +311,24 @@ bare-install: dev ## Install the package alone, then with extras, newest and low
 	VIRTUAL_ENV=$(BARE) $(UV) pip install --quiet --resolution lowest-direct -r pyproject.toml --all-extras
 	VIRTUAL_ENV=$(BARE) $(UV) pip install --quiet --no-deps build/dist/*.whl
 	$(BIN)/python .ci/bare_install.py $(BARE)/bin/willowbark --extras
+
+TYPES := .venvs/types
+
+.PHONY: types-test
+types-test: dev ## Try what mypy and pyright see of Willowbark installed plainly and editable (fetches pyright)
+	rm -rf $(TYPES)
+	for kind in plain editable; do \
+		$(UV) venv --quiet $(TYPES)/$$kind && \
+		VIRTUAL_ENV=$(TYPES)/$$kind $(UV) pip install --quiet --require-hashes \
+			-r requirements.txt -r .ci/types.txt || exit; \
+	done
+	VIRTUAL_ENV=$(TYPES)/plain $(UV) pip install --quiet --no-deps .
+	VIRTUAL_ENV=$(TYPES)/editable $(UV) pip install --quiet --no-deps --editable .
+	$(BIN)/python .ci/type_use.py $(TYPES)/plain $(TYPES)/editable
+
+.PHONY: types-lock
+types-lock: ## Renew the locked type checkers
+	$(LOCK) .ci/types.in -c requirements-dev.txt -o .ci/types.txt
 
 .PHONY: release
 release: bare-install ## Check the version against CHANGELOG.md, build into dist/, and say which tag to set

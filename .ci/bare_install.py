@@ -50,7 +50,7 @@ STAND_INS = {
     r"_KEY=…": "_KEY=none",
     r"^(?:[\d*]+ ){5} *": "",  # when cron calls it
 }
-NEEDS = re.compile(r"pip install '[^']+'|`make studio`|needs Chromium")
+NEEDS = re.compile(r"(?:uv tool|pipx runpip willowbark|pip) install [^']*'[^']+'|`make studio`|needs Chromium|this is no terminal")
 READY_S, ENDS_S = 60, 600
 
 
@@ -62,7 +62,7 @@ def documented(pages: Iterable[Path] = PAGES) -> list[tuple[str, str]]:
         blocks = [code for kind, code in FENCE.findall(text) if kind in ("", "console", "sh", "bash")]
         lines = [line for block in blocks for line in block.splitlines()]
         for line in [*lines, *INLINE.findall(FENCE.sub("", text))]:
-            if PROGRAM.search(line) and not re.search(r"pip install|mcp add|^which ", line):
+            if PROGRAM.search(line) and not re.search(r"pip install|mcp add|^(?:which|uvx|docker|pipx) ", line):
                 found.append((page.relative_to(ROOT).as_posix(), line))
     return found
 
@@ -192,7 +192,7 @@ def main(program: Path, *, extras: bool, pages: Iterable[Path] = PAGES) -> list[
             needs = NEEDS.search(said) if code == 2 else None
             works = code == 0 or (code == 10 and "watch run" in line) or (code == 130 and "http://" in said)
             note = ""
-            if needs and not (extras and "pip install" in needs[0]):
+            if needs and not (extras and " install " in needs[0]):
                 note, needing = f"  # needs {needs[0]}", needing + 1
             elif not works:
                 note = f"  # FAILED: {said[-400:]}"

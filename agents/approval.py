@@ -7,9 +7,13 @@ from pydantic import BaseModel, Field
 
 from willowbark.agents.autogen import ModelTextMessage
 from willowbark.tools.appraisal import Level, Quality
+from willowbark.tools.appraisal.appraised import conditions_of
 from willowbark.tools.appraisal.candidates import Candidate
 from willowbark.tools.errors import WillowbarkError
+from willowbark.tools.questions import Question
+from willowbark.tools.reading.corrections import CorrectionBook
 
+QUOTES_A_SIDE = 2  # of a candidate that a person decides on
 MAX_REASON_CHARACTERS = 300  # of a person's reason, which the report quotes
 Default = Literal["all", "none"]
 """Candidates accepted if nobody decides."""
@@ -21,6 +25,20 @@ class NobodyToAsk(WillowbarkError):
     """No person can be asked; the message gives the reason in a few words for the report."""
 
 
+class ProposalQuote(BaseModel, frozen=True, extra="forbid"):
+    """What one study says of a candidate, in its own words."""
+
+    key: str
+    direction: str
+    sentence: str
+    """A whole sentence or more, to the letter."""
+
+    @property
+    def line(self) -> str:
+        """The sentence with its record."""
+        return f"{self.direction}: “{' '.join(self.sentence.split())}” ({self.key})"
+
+
 class Proposal(BaseModel, frozen=True, extra="forbid"):
     """A candidate as shown to the person who decides."""
 
@@ -30,6 +48,8 @@ class Proposal(BaseModel, frozen=True, extra="forbid"):
     certainty: Level
     """GRADE-like level."""
     evidence_quality: Quality
+    quotes: tuple[ProposalQuote, ...] = ()
+    """Of its strongest studies on each side; empty for one set aside, whose studies the report leaves out."""
 
 
 class SetAside(Proposal, frozen=True):
@@ -86,12 +106,13 @@ class ApprovalRequest(BaseModel, frozen=True, extra="forbid"):
 
     @property
     def lines(self) -> list[str]:
-        """The candidates, numbered from 1."""
-        return [
-            f"{number}. {c.name}: {c.supporting} supporting, {c.contradicting} contradicting, {c.certainty} certainty, "
-            f"{c.evidence_quality} evidence"
-            for number, c in enumerate(self.candidates, start=1)
-        ]
+        """The candidates, numbered from 1, each with what its strongest studies say."""
+        lines = list[str]()
+        for number, c in enumerate(self.candidates, start=1):
+            counts = f"{c.supporting} supporting, {c.contradicting} contradicting"
+            lines.append(f"{number}. {c.name}: {counts}, {c.certainty} certainty, {c.evidence_quality} evidence")
+            lines += [f"   - {quote.line}" for quote in c.quotes]
+        return lines
 
     def read(self, text: str) -> ApprovalAnswer:
         """Parse a typed answer: `all`, `none`, `1,3`, `2; too little evidence`, or names.
@@ -140,7 +161,8 @@ class Approval(BaseModel, frozen=True, extra="forbid"):
         """Build the decision from an answer, or from the default for the reason in `because`."""
         wanted = {name.casefold() for name in answer.accepted}
         accepted = [one.name for one in proposals if one.name.casefold() in wanted]
-        aside = [SetAside(**dict(one), reason=answer.reason) for one in proposals if one.name.casefold() not in wanted]
+        refused = [one for one in proposals if one.name.casefold() not in wanted]
+        aside = [SetAside(**{**dict(one), "quotes": ()}, reason=answer.reason) for one in refused]
         return cls(decided_by=who, via=via, because=because, accepted=accepted, set_aside=aside)
 
     @property
@@ -163,7 +185,17 @@ class Approval(BaseModel, frozen=True, extra="forbid"):
 
     def lets(self, candidate: str) -> bool:
         """Whether the report may include a candidate; once somebody was asked, only those they accepted."""
-        return self.decided_by == "nobody" or candidate in self.accepted
+        return not self.holds_back(candidate) and (self.decided_by == "nobody" or candidate in self.accepted)
+
+    def with_aside(self, candidates: Sequence[Candidate], asked: Question, corrections: CorrectionBook) -> "Approval":
+        """Return the decision with the candidates that people set aside for this question, now or in earlier runs."""
+        aside = list[SetAside]()
+        for proposal in proposals_of(candidates):
+            word = corrections.find_aside(proposal.name, conditions_of(asked))
+            if word is not None and not self.holds_back(proposal.name):
+                reason = f"{word.note or 'set aside'} ({word.by})"
+                aside.append(SetAside(**{**dict(proposal), "quotes": ()}, reason=reason))
+        return self.model_copy(update={"set_aside": [*self.set_aside, *aside]}) if aside else self
 
     def holds_back(self, drug: str) -> bool:
         """Whether a drug was set aside."""
@@ -188,7 +220,21 @@ def proposals_of(candidates: Sequence[Candidate]) -> tuple[Proposal, ...]:
             contradicting=len(c.appraisal.contradicting),
             certainty=c.appraisal.certainty.level.said,
             evidence_quality=c.appraisal.quality,
+            quotes=quotes_of(c),
         )
         for c in candidates
         if c.has_verdict
     )
+
+
+def quotes_of(candidate: Candidate) -> tuple[ProposalQuote, ...]:
+    """Quote the strongest studies for and against a candidate, those against it first."""
+    found = candidate.appraisal
+    against = {*found.contradicting, *found.missed}
+    quotes = list[ProposalQuote]()
+    for side in (against, set(found.supporting)):
+        told = [each for each in candidate.records if each.key in side and each.sentence]
+        for each in told[:QUOTES_A_SIDE]:
+            direction = "missed its primary outcome" if each.item.missed_primary else each.item.direction.value
+            quotes.append(ProposalQuote(key=each.key, direction=direction, sentence=each.sentence))
+    return tuple(quotes)

@@ -102,9 +102,10 @@ class ApproverAgent(Participant[Memory], UserProxyAgent, Component[ApproverAgent
         self._hear(messages, cancellation_token)
         run, approval, dossier = self._run, self._run.decided, self._memory.dossier
         if approval is None:
-            run.readings.take(dossier.readings, dossier.studies)
+            run.readings.hold(dossier.readings, dossier.studies, dossier.absent)
             _, candidates = await run.checked(dossier.asked, dossier.pool())
-            proposals = proposals_of(candidates)
+            earlier = Approval(decided_by="nobody").with_aside(candidates, dossier.asked, run.readings.corrections)
+            proposals = proposals_of([each for each in candidates if not earlier.holds_back(each.drug)])
             request = ApprovalRequest(
                 question=dossier.question, candidates=proposals, timeout_s=self.timeout_s, default=self.default
             )

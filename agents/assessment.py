@@ -6,7 +6,7 @@ https://doi.org/10.1186/s13643-020-01521-4. It guarantees no recall; the report 
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Literal
 
 from pydantic import BaseModel, Field
@@ -15,11 +15,15 @@ from willowbark.agents.autogen import ModelTextMessage
 from willowbark.tools.appraisal import Direction
 from willowbark.tools.appraisal.appraised import AppraisedRecord
 from willowbark.tools.appraisal.candidates import Candidate, share_places
+from willowbark.tools.appraisal.fit import COUNTED
+from willowbark.tools.appraisal.judgement import JudgeView, StruckRow
+from willowbark.tools.appraisal.views import MatchedStudy
 from willowbark.tools.mechanism import HypothesisAssessment
 from willowbark.tools.questions import parse_question
 from willowbark.tools.questions.trials import trial_queries
+from willowbark.tools.reading.reading import StudyDesign
 from willowbark.tools.records.card import ENTRIES, STUDIES
-from willowbark.tools.records.enclosure import embed, enclose_lines, new_marker, unmarked
+from willowbark.tools.records.enclosure import embed, enclose_lines, new_marker, one_line, unmarked
 from willowbark.tools.records.evidence import Evidence
 from willowbark.tools.records.registry import gives, kind_of
 from willowbark.tools.search import SourceReply, Status
@@ -27,6 +31,7 @@ from willowbark.tools.toolbox import InputKind
 from willowbark.tools.wording import counted
 
 from .asking.drafts import NextSearch
+from .asking.fits import TopicFit
 from .findings import Specialist
 
 JUDGE_THRESHOLD = 0.8  # least confidence for sufficient evidence; by contract
@@ -37,9 +42,9 @@ SHOWN_RECORDS = 60  # best publications and trials shown to a model; code apprai
 SHOWN_ENTRIES = 20  # entries of drug databases shown with them, including the leading candidates'
 SHOWN_CANDIDATES = 20  # in a prompt, best supported first; a third of the places is for those that fail
 SHOWN_EACH = 2  # records of each, at least, if so many have a verdict
-SHOWN_READINGS = 5  # of a candidate, for the judge; the candidate's line gives their number
-SHOWN_PASSAGES = 3  # of these, with the supporting sentence
-SHOWN_PASSAGE = 180  # characters of that sentence
+SHOWN_READINGS = 6  # of a candidate, for the judge; the candidate's line gives their number
+SHOWN_STUDIES = 90  # lines of a judge's prompt, of the leading candidates first
+SHOWN_TOLD = 160  # characters of a line's people or outcome, which are short in all but lists
 SHOWN_QUERY = 200  # characters of a query
 SHOWN_LINE = 200  # characters of a candidate's line
 SHOWN_HYPOTHESES = 6  # mechanism hypotheses shown to a model
@@ -161,6 +166,14 @@ class JudgeAssessment(BaseModel, extra="forbid"):
     confidence: float = Field(ge=0.0, le=1.0)
     recommendation: Literal["continue", "synthesize"] = "continue"
     """Set by rule: synthesize when the evidence suffices or a budget is nearly used."""
+    view: JudgeView = JudgeView()
+    """What it makes of the evidence in its own words, with keys; report and its JSON carry the last one's."""
+    fits: dict[str, TopicFit] = {}
+    """How the studies' topics fit the question, by their names, as the judge's model told them in this round."""
+    read_again: list[MatchedStudy] = []
+    """Studies of records that the judge had read again in this round."""
+    is_by_model: bool | None = None
+    """Whether the language model that was asked judged; None if none was asked."""
     gaps: list[str] = []
     next_search_queries: list[str] = []
     next_specialists: list[str] = []
@@ -181,6 +194,8 @@ class NextSearches(BaseModel, frozen=True, extra="forbid"):
 
     after_round: int
     next_search_queries: list[str]
+    as_written: bool = False
+    """Whether they run as they are written; those of rules get synonyms."""
 
 
 class AssessmentMessage(ModelTextMessage[JudgeAssessment]):
@@ -200,7 +215,11 @@ class AssessmentMessage(ModelTextMessage[JudgeAssessment]):
             names = dict.fromkeys(search.specialist for search in verdict.next_searches if search.query == query)
             whose = f" for {' and '.join(names)}" if names else ""
             lines.append(f"Next query{whose}: {query}")
-        wanted = NextSearches(after_round=verdict.iteration, next_search_queries=verdict.next_search_queries)
+        wanted = NextSearches(
+            after_round=verdict.iteration,
+            next_search_queries=verdict.next_search_queries,
+            as_written=bool(verdict.view.by),
+        )
         return f"{unmarked(chr(10).join(lines))}\n{embed(wanted, new_marker())}"
 
 
@@ -218,6 +237,12 @@ class AssessmentRequest(BaseModel, frozen=True, extra="forbid"):
     records: list[Evidence]
     """Records of the pool shown to the model, best first."""
     specialists: list[Specialist] = []
+    asks_mechanism: bool = False
+    """Whether the question asks how drugs act, or nothing clinical is there, so that mechanisms are needed."""
+    struck: list[StruckRow] = []
+    """Rows that the judge struck before; they still count for nothing."""
+    disputed: list[str] = []
+    """What a model read and its own passages do not bear out, a line each."""
     hypotheses: HypothesisAssessment = Field(default_factory=HypothesisAssessment)
     """Hypotheses on how the leading candidates might act, with tests."""
     most_rounds: int = 10
@@ -283,22 +308,27 @@ class AssessmentRequest(BaseModel, frozen=True, extra="forbid"):
         made = {each.query for each in self.searches}
         trials = [f"- {query}" for query in trial_queries(parse_question(self.question)) if query not in made]
         refused = [f"- {unmarked(each)}" for each in self.refused]
+        struck = [f"- {each.key} on {each.drug}: {unmarked(each.reason)}" for each in self.struck]
+        disputed = [f"- {unmarked(each)}" for each in self.disputed]
         later = [f"- {name}: {', '.join(tools)}" for name, tools in self.later.items()]
         thoughts = [f"- {name}: {unmarked(said)}" for name, said in self.reflections.items() if said]
         return "\n".join(
             [
                 f"Question: {self.question}",
-                f"Thresholds: the search may end at confidence {self.threshold:g} with {MIN_SCORE} of 10 for mechanism "
-                f"and candidates; it ends after round {self.most_rounds}.",
+                f"Thresholds: the search ends where you say that it is enough, at confidence {self.threshold:g} with "
+                f"{MIN_SCORE} of 10 for {'mechanism and ' if self.asks_mechanism else ''}candidates; it ends after "
+                f"round {self.most_rounds}.",
                 "Specialists:",
                 *(f"- {each.line}" for each in self.specialists),
-                "What was read of the candidates:",
-                enclose_lines([line for each in shown for line in readings_of(each)], self.marker),
+                "What was read of the candidates, a study a line:",
+                enclose_lines(study_lines(shown), self.marker),
                 "Searches so far:",
                 *(searched or ["- none"]),
                 "Appraisal by rule (drug: supporting and contradicting studies, certainty):",
                 *([f"- {each.line[:SHOWN_LINE]}" for each in shown] or ["- no drug with evidence on the condition"]),
                 *(["Gaps that you named before:", *(f"- {unmarked(gap)}" for gap in self.gaps)] if self.gaps else []),
+                *(["Rows that you struck before:", *struck] if struck else []),
+                *(["Not borne out by their own sentences, and uncounted:", *disputed] if disputed else []),
                 *(["Queries with further hits unread:", *unread] if unread else []),
                 *(["Queries for trials and reviews, not made yet:", *trials] if trials else []),
                 *(["Asked for before and not searched:", *refused] if refused else []),
@@ -320,16 +350,45 @@ def reading_line(candidate: Candidate, record: AppraisedRecord) -> dict[str, Any
     return line if item.sample_size is None else {**line, "n": item.sample_size}
 
 
-def readings_of(candidate: Candidate) -> Iterator[dict[str, Any]]:
-    """Yield the readings of a candidate's strongest records, from which a judge needs no abstracts."""
-    for at, each in enumerate(candidate.records[:SHOWN_READINGS]):
-        item, harm = each.item, each.harm_told
-        more = {
-            "retracted": item.retracted or None,
-            "second_reader": item.second_reader if item.second_reader != str(item.direction) else None,
-            "passage": (each.sentence or harm)[:SHOWN_PASSAGE] or None if harm or at < SHOWN_PASSAGES else None,
-        }
-        yield reading_line(candidate, each) | {name: said for name, said in more.items() if said is not None}
+def study_lines(candidates: Sequence[Candidate]) -> list[dict[str, Any]]:
+    """Return the candidates' studies in a line each, the strongest of each first, a passage whole and once.
+
+    `SHOWN_READINGS` of each candidate; of more than `SHOWN_STUDIES` those of the first candidates.
+    """
+    lines, shown = list[dict[str, Any]](), set[tuple[str, str]]()
+    for candidate in candidates:
+        for record in candidate.records[:SHOWN_READINGS]:
+            line = study_line(candidate, record)
+            passage = line.get("passage", "")
+            tells = passage or "result" in line or record.item.design is StudyDesign.registry_entry
+            if not tells:  # it names the drug and says nothing of it
+                continue
+            if passage and (record.key, passage) in shown:
+                line["passage"] = "as above"
+            shown.add((record.key, passage))
+            lines.append(line)
+    return lines[:SHOWN_STUDIES]
+
+
+def study_line(candidate: Candidate, record: AppraisedRecord) -> dict[str, Any]:
+    """Return what a record compared and found on a candidate as data for models; what is not told is left out."""
+    row = record.stance.comparison
+    told = record.told
+    item = record.item
+    arm = record.study.arm(row.arm) if row is not None else None
+    more = {
+        "people": one_line(record.study.people, SHOWN_TOLD),
+        "dose": arm.dose if arm is not None and candidate.drug in arm.drugs else "",
+        "against": told.comparator,
+        "outcome": one_line(row.outcome, SHOWN_TOLD) if row is not None else "",
+        "result": told.result,
+        "estimate": row.estimate.written if row is not None and row.estimate else "",
+        "in_part": item.fit if item.fit not in COUNTED else "",
+        "read_by": "rules" if record.study.reader == "small_reader" else "",
+        "retracted": item.retracted or None,
+        "passage": record.sentence or record.harm_told or (told.passage.text if told.passage else ""),
+    }
+    return reading_line(candidate, record) | {name: said for name, said in more.items() if said}
 
 
 def shown_records(pool: Sequence[Evidence], candidates: Sequence[Candidate]) -> list[Evidence]:

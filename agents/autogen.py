@@ -48,6 +48,7 @@ from autogen_agentchat.teams._group_chat._sequential_routed_agent import FIFOLoc
 from autogen_core import EVENT_LOGGER_NAME as CORE_EVENT_LOGGER_NAME
 from autogen_core import (
     ROOT_LOGGER_NAME,
+    AgentRuntime,
     CancellationToken,
     Component,
     ComponentLoader,
@@ -77,6 +78,7 @@ from autogen_core.models import (
 )
 from autogen_core.tools import BaseTool, FunctionTool, StaticWorkbench, Tool, ToolSchema, Workbench
 from autogen_ext.models.cache import ChatCompletionCache
+from autogen_ext.models.replay import ReplayChatCompletionClient
 from pydantic import BaseModel
 
 from willowbark.tools.records.enclosure import one_line

@@ -8,13 +8,16 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, Literal, Protocol, runtime_checkable
 
-from willowbark.tools.appraisal.appraised import Readings
+from willowbark.agents.autogen import ChatCompletionClient
+from willowbark.tools.appraisal.appraised import Readings, conditions_of
 from willowbark.tools.appraisal.candidates import Candidate, appraise_candidates, read_ahead, wanted_drugs
+from willowbark.tools.appraisal.corrected import with_added
 from willowbark.tools.appraisal.deciding import find_deciding
 from willowbark.tools.contracts.run_contract import find_changes
 from willowbark.tools.errors import ReadingStopped
 from willowbark.tools.http.transport import Transport
 from willowbark.tools.questions import Question
+from willowbark.tools.reading.corrections import CorrectionBook
 from willowbark.tools.reading.sections import DecidingReason
 from willowbark.tools.records.enclosure import new_marker
 from willowbark.tools.records.evidence import Evidence, merge
@@ -67,6 +70,8 @@ class RunContext:
     marker: str = field(default_factory=new_marker)
     in_hand: dict[str, Findings] = field(default_factory=dict)
     """Findings of unfinished turns by specialist, counted in the report of a stopped run."""
+    reader: ChatCompletionClient | None = None
+    """The model that reads; None if no specialist has joined."""
     asked: Question | None = None
     tools: set[str] = field(default_factory=set)
     """Names of the tools of all specialists that have joined."""
@@ -155,7 +160,7 @@ class RunContext:
     async def digest(self, question: Question, found: Findings) -> EvidenceDigest:
         """Digest the studies of a turn's findings; a model's readings take precedence."""
         replies = found.replies
-        self.readings.take(found.readings, found.studies)
+        self.readings.take(found.readings, found.studies, [each.key for each in found.unread if each.is_absent])
         self._so_far = merge([*self._so_far, *(record for reply in replies for record in reply.records)])
         self.readings.begin(self._so_far)
         await self._read(question, [record for reply in replies for record in reply.records])
@@ -183,6 +188,7 @@ class RunContext:
             The pool with versions merged and linked and, for records that support a verdict, retraction status, full
             texts of the best open ones and published versions of preprints; and the candidates, best supported first.
         """
+        pool = with_added(pool, self.readings.corrections, conditions_of(question))
         key = (question, *(record.key for record in pool))
         if self._checked is None or self._checked[0] != key:
             known = link(settle(pool))
@@ -190,6 +196,13 @@ class RunContext:
                 known = await self._look_up(question, known, self.transport)
             self._checked = key, (known, await self._appraise(question, known))
         return self._checked[1]
+
+    async def checked_again(self, question: Question, pool: Sequence[Evidence], corrections: CorrectionBook) -> Checked:
+        """Appraise a pool as it was checked by what people say since; nothing more is looked up."""
+        known, _ = await self.checked(question, pool)
+        self.readings.correct(corrections)
+        known = link(settle(with_added(known, corrections, conditions_of(question))))
+        return known, await self._appraise(question, known)
 
     async def _appraise(self, question: Question, pool: Sequence[Evidence]) -> list[Candidate]:
         leaves_unread = self.stopped is not None

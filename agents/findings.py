@@ -9,9 +9,11 @@ from pydantic import BaseModel, Field
 from willowbark.agents.autogen import BaseChatMessage, ModelTextMessage, TextMessage
 from willowbark.tools.appraisal.appraised import Readings
 from willowbark.tools.appraisal.candidates import Candidate, appraise_candidates
-from willowbark.tools.appraisal.views import MatchedStudy
+from willowbark.tools.appraisal.views import MatchedStudy, match_by_model, views_of
 from willowbark.tools.questions import Question, follow_up, parse_question
+from willowbark.tools.reading.document import Document
 from willowbark.tools.reading.reading import Reading
+from willowbark.tools.reading.screening import readable
 from willowbark.tools.records import Drug
 from willowbark.tools.records.enclosure import GUIDANCE, enclose_lines, escape, new_marker, one_line, unmarked
 from willowbark.tools.records.evidence import Evidence, merge
@@ -19,7 +21,8 @@ from willowbark.tools.search import SourceReply, Status, rank
 from willowbark.tools.toolbox import InputKind
 from willowbark.tools.wording import counted, listed, short
 
-from .asking.reader import WholeTexts
+from .asking.fits import StudyTopic, TopicFit, topics_of
+from .asking.reader import ReadingCounts, UnreadRecord, WholeTexts
 
 MOST_BYTES = 3_650  # of a digest, both as JSON and as text; 4 kB with the guidance above it
 ENOUGH = 12  # studies that should fit: quotes are shortened until they do
@@ -224,6 +227,13 @@ class Findings(BaseModel, extra="forbid"):
     """A language model's readings of these records with verified quotes; empty without a model."""
     studies: list[MatchedStudy] = []
     """The studies that these readings are views of; empty without a model, and in runs before there were any."""
+    unread: list[UnreadRecord] = []
+    """Publications and trials that were fetched and of which no model read anything that stands; all that it was not
+    asked to read among them. Empty where no model reads."""
+    reading_counts: ReadingCounts = ReadingCounts()
+    """How much the model read of what it was asked to read in this turn."""
+    is_by_model: bool | None = None
+    """Whether a language model searched in this turn; None if none was asked to."""
     reading_tokens: tuple[int, int] = (0, 0)
     """Prompt and completion tokens of reading, included in the turn's."""
     batch_tokens: tuple[int, int] = (0, 0)
@@ -267,6 +277,10 @@ class Dossier(BaseModel, extra="forbid"):
     asked_at: datetime = Field(default_factory=lambda: datetime.now(UTC))
     findings: list[Findings] = []
     tokens_used: int = 0
+    fits: dict[str, TopicFit] = {}
+    """How the studies' topics fit the question, by a model; topics that it was not asked about are matched by words."""
+    read_again: list[MatchedStudy] = []
+    """Studies of records that the judge had read again; each stands in its first reading's place."""
 
     def add(self, messages: Sequence[BaseChatMessage]) -> None:
         """Add messages; a user's message starts a new question."""
@@ -277,6 +291,7 @@ class Dossier(BaseModel, extra="forbid"):
                 self.question = follow_up([self.question, message.content])
                 self.asked_at = message.created_at
                 self.findings, self.tokens_used = [], 0
+                self.fits, self.read_again = {}, []
             if message.models_usage is not None:
                 self.tokens_used += message.models_usage.prompt_tokens + message.models_usage.completion_tokens
 
@@ -307,14 +322,60 @@ class Dossier(BaseModel, extra="forbid"):
         return [reply for found in self.in_order for reply in found.replies]
 
     @property
-    def readings(self) -> list[Reading]:
-        """A language model's readings, by round."""
-        return [reading for found in self.in_order for reading in found.readings]
+    def reading_counts(self) -> ReadingCounts:
+        """How much a model read in all turns."""
+        return sum((found.reading_counts for found in self.findings), ReadingCounts())
 
     @property
     def studies(self) -> list[MatchedStudy]:
-        """A language model's studies, by round."""
-        return [read for found in self.in_order for read in found.studies]
+        """A language model's studies, by round, matched with the question; none if it cannot be relied on."""
+        if self.reading_counts.is_unreliable:
+            return []
+        by_key = {read.study.key: read for found in self.in_order for read in found.studies}
+        by_key |= {read.study.key: read for read in self.read_again}
+        titles = self._titles
+        return [self._match(read, titles.get(key, "")) for key, read in by_key.items()]
+
+    @property
+    def _titles(self) -> dict[str, str]:
+        return {record.key: record.citation.title for found in self.findings for record in found.records}
+
+    def _match(self, read: MatchedStudy, title: str) -> MatchedStudy:
+        fit = self.fits.get(StudyTopic.of(read.study, title).name)
+        return read if fit is None else match_by_model(read, fit.condition, fit.people)
+
+    @property
+    def readings(self) -> list[Reading]:
+        """A language model's readings, by round: what its studies say of each drug, as they are matched."""
+        if self.reading_counts.is_unreliable:
+            return []
+        studies = {read.study.key: read for read in self.studies}
+        texts = {record.key: record for found in self.findings for record in found.records if record.key in studies}
+        given = [each for found in self.in_order for each in found.readings if each.key not in studies]
+        for key, read in studies.items():
+            given += views_of(read, Document.of(readable(texts[key])).whole) if key in texts else []
+        return given
+
+    @property
+    def unread(self) -> list[UnreadRecord]:
+        """What was fetched and of which no model read anything that stands, by round, each once."""
+        read = {read.study.key for found in self.findings for read in found.studies}
+        listed = {each.key: each for found in self.in_order for each in found.unread}
+        return [each for key, each in listed.items() if key not in read]
+
+    @property
+    def absent(self) -> list[str]:
+        """Keys of the records for which no reader steps in, since the model was asked and its answer does not stand."""
+        if self.reading_counts.is_unreliable:
+            return []
+        return [each.key for each in self.unread if each.is_absent]
+
+    @property
+    def new_topics(self) -> list[StudyTopic]:
+        """Topics of studies that no model was asked about yet."""
+        if self.reading_counts.is_unreliable:
+            return []
+        return topics_of([read for found in self.in_order for read in found.studies], self._titles, self.fits)
 
     def left_for_later(self, iteration: int) -> dict[str, dict[str, InputKind]]:
         """Return the tools that a round left for later, by specialist, each with what it takes."""

@@ -1,11 +1,12 @@
 """The judge: assesses the evidence so far and decides whether it is enough.
 
-A model gives scores, confidence, searches, and reasons, gaps and findings in listed phrases and sentences of records.
-Code sets the rest: counts come from the records, rules and budgets, which the model sees, decide whether to continue.
+A model says in its own words, with keys, what decides and what contradicts, how sure one may be of each drug, which
+rows must not count and which were misread, what is missing, and whether it is enough. Code keeps what rests on records
+that were read, counts, and decides by thresholds and budgets, which the model sees.
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Iterable, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -21,7 +22,9 @@ from willowbark.agents.autogen import (
     TextMessage,
 )
 from willowbark.tools.appraisal.candidates import Candidate, appraise_candidates
-from willowbark.tools.lexicon import canonical_class, canonical_drug
+from willowbark.tools.appraisal.judgement import JudgeView, MisreadRecord, StruckRow
+from willowbark.tools.appraisal.views import MatchedStudy
+from willowbark.tools.lexicon import canonical_drug
 from willowbark.tools.mechanism import HypothesisAssessment, assess
 from willowbark.tools.questions import preprocess_query
 from willowbark.tools.records.evidence import Evidence
@@ -31,8 +34,11 @@ from willowbark.tools.toolbox import MAX_DRUGS
 from willowbark.tools.wording import counted, listed
 
 from .analyst import Analyst, AnalystConfig, Memory
-from .asking import ask, to_ask
-from .asking.drafts import MAX_QUERIES, Gap, JudgeDraft, NextSearch, Reason
+from .asking import add_usage, analyst_name, ask, reads_requests, to_ask
+from .asking.drafts import MAX_QUERIES, JudgeDraft, NextSearch
+from .asking.fits import FitAnswer, ask_fits
+from .asking.reader import ReadingResults, read, to_read
+from .asking.words import CheckedWords, generic_name
 from .assessment import (
     JUDGE_THRESHOLD,
     MIN_SCORE,
@@ -55,6 +61,8 @@ from .routing import route_of, title_of_tool
 
 __all__ = ["BUDGET_RESERVE", "AssessmentDetails", "JudgeAgent", "JudgeAgentConfig", "JudgeAssessment", "JudgeLimits"]
 NO_REASON, NO_CANDIDATE = "no reason given", "no candidate was found"
+SHORTEST_REASON = 10  # characters of a score's reason; by contract
+AGAIN_S = 120.0  # for reading again what was misread
 BUDGET_RESERVE = 0.1  # share of a budget reserved for the synthesis; by contract
 
 
@@ -86,6 +94,10 @@ class JudgeMemory(Memory):
     changed_at: int = 0
     """Number of records read then."""
     gaps: list[str] = Field(default_factory=list)
+    struck: list[StruckRow] = Field(default_factory=list)
+    """Rows that it struck, in all rounds."""
+    misread: list[MisreadRecord] = Field(default_factory=list)
+    """Records that it had read again, in all rounds."""
     refused: list[str] = Field(default_factory=list)
     """Searches it then requested that were not made, each with the reason."""
     wanted: list[NextSearch] = Field(default_factory=list)
@@ -122,7 +134,9 @@ class JudgeAgent(Analyst[JudgeMemory], Component[JudgeAgentConfig]):
         dossier = memory.dossier
         pool = await asyncio.to_thread(dossier.pool)
         yield self._tell("judging", f"Judging {counted(len(pool), 'record')}")
-        run.readings.take(dossier.readings, dossier.studies)
+        fitted = await self._ask_fits(cancellation_token)
+        dossier.fits |= fitted.fits
+        run.readings.hold(dossier.readings, dossier.studies, dossier.absent)
         run.readings.begin(pool)
         candidates = await asyncio.to_thread(appraise_candidates, dossier.asked, pool, run.readings)
         iteration = max(dossier.iteration, memory.assessed + 1)
@@ -146,30 +160,27 @@ class JudgeAgent(Analyst[JudgeMemory], Component[JudgeAgentConfig]):
         aids = await self._aids(pool)
         answer = await ask(self._clients, asked, JudgeDraft, cancellation_token, request=request, aids=aids)
         draft, memory.refused = _sort_searches(answer.given or assessment(request), request)
+        is_by_model = answer.by is not None and not reads_requests(answer.by)
+        words = CheckedWords(request.candidates) if is_by_model else None
+        view = words.view(draft, analyst_name(answer.by)) if words is not None else JudgeView()
+        again = await self._read_again(view.misread, cancellation_token)
+        dossier.read_again += again.studies
         memory.wanted = draft.next_searches
-        memory.gaps = _worded(draft.gaps, request)
+        memory.gaps = words.keep_all(draft.gaps) if words is not None else list(draft.gaps)
         memory.assessed = iteration
 
-        verdict = self._decide(draft, request, sources_breakdown(pool))
-        why_not = dict.fromkeys(line.rpartition(": ")[2] for line in [*not_run, *memory.refused])  # shows no query
-        excluded = {
-            "candidates": len(draft.drug_candidates) - len(verdict.details.drug_candidates),
-            "key findings": len(draft.key_findings) - len(verdict.details.key_findings),
-        }
+        verdict = self._decide(draft, request, sources_breakdown(pool), words)
+        verdict.view = self._keep_view(view, again, words)
+        verdict.fits, verdict.read_again = fitted.fits, again.studies
+        if not reads_requests(self._model_client):
+            verdict.is_by_model = answer.by is self._model_client
         verdict.notes += [f"{self.name}: {note}" for note in answer.notes]
-        if verdict.stop_reason == "token_budget_exceeded":
-            verdict.notes.append(self._describe_limit(dossier.tokens_used))
-        if verdict.recommendation == "synthesize":
-            verdict.notes += _name_unasked(dossier)
-        elif iteration == 1:
+        verdict.notes += self._list_notes(verdict, draft, fitted, [*not_run, *memory.refused])
+        for usage in (fitted.usage, again.usage):
+            add_usage(answer.usage, usage)
+        if verdict.recommendation != "synthesize" and iteration == 1:
             decided = [candidate.drug for candidate in candidates if candidate.has_verdict]
             run.look_up_ahead(decided, [each.drug for each in candidates if not each.has_verdict])
-        verdict.notes += [f"Not every search proposed by the {self.name} was made: {why}" for why in why_not]
-        verdict.notes += [
-            f"{self.name}: {count} of the model's {what} excluded, since no record was read on them"
-            for what, count in excluded.items()
-            if count
-        ]
         dossier.tokens_used += answer.usage.prompt_tokens + answer.usage.completion_tokens
         verdict.tokens_used = dossier.tokens_used
 
@@ -177,6 +188,68 @@ class JudgeAgent(Analyst[JudgeMemory], Component[JudgeAgentConfig]):
             yield event
         yield TextMessage(content=as_markdown(verdict), source=self.name, metadata={"role": "judge"})
         yield Response(chat_message=AssessmentMessage(content=verdict, source=self.name, models_usage=answer.usage))
+
+    def _keep_view(self, view: JudgeView, again: ReadingResults, words: CheckedWords | None) -> JudgeView:
+        """Return a view with what earlier rounds struck and had read again."""
+        memory = self._memory
+        mended = {each.study.key for each in again.studies}
+        before = {each.key for each in memory.misread}
+        memory.misread += [
+            each.model_copy(update={"is_read_again": each.key in mended})
+            for each in view.misread
+            if each.key not in before
+        ]
+        memory.struck += [row for row in view.struck if row not in memory.struck]
+        dropped = list(words.dropped) if words is not None else []
+        held = {"struck": list(memory.struck), "misread": list(memory.misread), "dropped": dropped}
+        return view.model_copy(update=held)
+
+    def _list_notes(
+        self, verdict: JudgeAssessment, draft: JudgeDraft, fitted: FitAnswer, refused: Sequence[str]
+    ) -> list[str]:
+        """List what the report must admit of a verdict."""
+        name, dossier = self.name, self._memory.dossier
+        notes = [
+            f"{name}: words told whether studies are on what is asked, as the model did not ({failure})"
+            for failure in fitted.failures
+        ]
+        if verdict.stop_reason == "token_budget_exceeded":
+            notes.append(self._describe_limit(dossier.tokens_used))
+        if verdict.recommendation == "synthesize":
+            notes += _name_unasked(dossier)
+        why_not = dict.fromkeys(line.rpartition(": ")[2] for line in refused)  # shows no query
+        notes += [f"Not every search proposed by the {name} was made: {why}" for why in why_not]
+        excluded = len(draft.drug_candidates) - len(verdict.details.drug_candidates)
+        if excluded:
+            notes.append(f"{name}: {excluded} of the model's candidates excluded, since no record was read on them")
+        dropped = verdict.view.dropped
+        if dropped:
+            left_out = listed(list(dict.fromkeys(dropped)), most=5)
+            notes.append(f"{name}: {counted(len(dropped), 'sentence')} left out: {left_out}")
+        return notes
+
+    async def _ask_fits(self, cancellation_token: CancellationToken) -> FitAnswer:
+        """Have the model tell which studies are on what is asked; the baseline analyst leaves that to their words."""
+        topics = self._memory.dossier.new_topics
+        if not topics or reads_requests(self._model_client):
+            return FitAnswer()
+        question = self._memory.dossier.question
+        return await ask_fits(self._model_client, question, topics, self._run.marker, cancellation_token)
+
+    async def _read_again(
+        self, misread: Sequence[MisreadRecord], cancellation_token: CancellationToken
+    ) -> ReadingResults:
+        """Have records read again that the judge calls misread, each once in a run."""
+        run, dossier = self._run, self._memory.dossier
+        before = {each.key for each in self._memory.misread}
+        wanted = {each.key: each.reason for each in misread if each.key not in before}
+        records = [record for record in dossier.pool() if record.key in wanted]
+        reader = run.reader
+        if not records or reader is None or reads_requests(reader):
+            return ReadingResults()
+        shown = to_read(records, dossier.asked, in_short=run.reads_in_short)
+        why = {each.record.key: wanted[each.record.key] for each in shown}
+        return await read(reader, dossier.question, shown, run.marker, cancellation_token, AGAIN_S, misread=why)
 
     def _tell(self, role: str, text: str) -> TextMessage:
         """Say what begins, to people alone: the message does not enter the thread."""
@@ -210,6 +283,9 @@ class JudgeAgent(Analyst[JudgeMemory], Component[JudgeAgentConfig]):
             refused=memory.refused,
             reflections={each.specialist: each.reflection for each in dossier.in_order if each.iteration == iteration},
             later=dossier.left_for_later(iteration),
+            asks_mechanism=dossier.asked.kind == "mechanism" or not any(each.has_verdict for each in candidates),
+            struck=memory.struck,
+            disputed=_list_disputed(dossier.studies),
             tokens_used=dossier.tokens_used,
             max_tokens=self.limits.max_tokens,
             specialists=dossier.specialists,
@@ -217,24 +293,32 @@ class JudgeAgent(Analyst[JudgeMemory], Component[JudgeAgentConfig]):
             hypotheses=assess(known, pool, dossier.asked)[0] if known else HypothesisAssessment(),
         )
 
-    def _decide(self, draft: JudgeDraft, request: AssessmentRequest, breakdown: dict[str, int]) -> JudgeAssessment:
+    def _decide(
+        self, draft: JudgeDraft, request: AssessmentRequest, breakdown: dict[str, int], words: CheckedWords | None
+    ) -> JudgeAssessment:
         """Apply the rules to a draft: known candidates from the records, the decision from thresholds and budgets.
 
-        The search continues while reading pays, whatever the draft's confidence; then no further page is requested.
+        A model ends the search by saying that it is enough; else it continues while reading pays, whatever the
+        confidence; then no further page is requested. `words` checks those of a model; None keeps a rule's.
         """
         dossier, limits, reading, iteration = self._memory.dossier, self.limits, request.progress, request.iteration
         known = {candidate.drug for candidate in request.candidates}
         without_reason = NO_REASON if known else NO_CANDIDATE
+
+        def keep(text: str) -> str:
+            kept = words.keep(text) if words is not None else " ".join(text.split())
+            return kept if len(kept) >= SHORTEST_REASON else without_reason
+
         details = AssessmentDetails(
             mechanism_score=draft.mechanism_score,
-            mechanism_reasoning="; ".join(_worded(draft.mechanism_reasons, request)) or without_reason,
+            mechanism_reasoning=keep(draft.mechanism_reasoning),
             clinical_evidence_score=draft.clinical_evidence_score if known else 0,
-            clinical_reasoning="; ".join(_worded(draft.clinical_reasons, request)) or without_reason,
+            clinical_reasoning=keep(draft.clinical_reasoning),
             candidates_score=draft.candidates_score if known else 0,
             sources_score=min(10, len(dossier.answered) * 2),
             sources_breakdown=breakdown,
-            drug_candidates=[name for name in map(_generic, draft.drug_candidates) if name in known],
-            key_findings=_findings(draft, request),
+            drug_candidates=[name for name in map(generic_name, draft.drug_candidates) if name in known],
+            key_findings=_quote_findings(draft, request),
         )
 
         # Next specialists and searches: all of them if the reading simply continues.
@@ -243,10 +327,11 @@ class JudgeAgent(Analyst[JudgeMemory], Component[JudgeAgentConfig]):
             queries, specialists = reading.unread, request.readers
 
         # Decide whether another round is worthwhile.
+        is_known_how = not request.asks_mechanism or details.mechanism_score >= MIN_SCORE
         is_sufficient = (
-            not reading.goes_on
+            draft.is_enough
             and draft.confidence >= limits.judge_threshold
-            and details.mechanism_score >= MIN_SCORE
+            and is_known_how
             and details.candidates_score >= MIN_SCORE
         )
         asked = {search.query for search in request.searches}
@@ -344,28 +429,19 @@ def _sort_searches(draft: JudgeDraft, request: AssessmentRequest) -> tuple[Judge
     return draft.model_copy(update={"next_searches": kept}), refused
 
 
-def _worded(told: Sequence[Reason | Gap], request: AssessmentRequest) -> list[str]:
-    """Word reasons or gaps with the drugs and classes that exist, without those that only name others."""
-    read, lines = {candidate.drug for candidate in request.candidates}, list[str]()
-    for each in told:
-        named = [canonical_drug(name) or canonical_class(name) or name.casefold() for name in each.drugs]
-        known = [name for name in named if canonical_drug(name) or canonical_class(name) or name in read]
-        phrase = each.says if isinstance(each, Reason) else each.missing
-        if known or not named:
-            lines.append(f"{phrase} ({listed(list(dict.fromkeys(known)))})" if known else phrase)
-    return lines
-
-
-def _findings(draft: JudgeDraft, request: AssessmentRequest) -> list[str]:
-    """Return the sentences of the readings that a draft names as key findings, with drug and record."""
+def _quote_findings(draft: JudgeDraft, request: AssessmentRequest) -> list[str]:
+    """Return the sentences of the records that a draft names as what decides, each with its drug and record."""
     read = {(each.key, candidate.drug): each for candidate in request.candidates for each in candidate.records}
-    named = [(each.evidence_key, _generic(each.drug)) for each in draft.key_findings]
-    return [
-        f"{drug}: “{' '.join(told.split())}” ({record_name(key)})"
-        for key, drug in named
-        if (key, drug) in read and (told := read[key, drug].sentence or read[key, drug].harm_told)
-    ]
+    named = {key for reason in draft.decides for key in reason.keys}
+    told = ((drug, key, each.sentence or each.harm_told) for (key, drug), each in read.items() if key in named)
+    return [f"{drug}: “{' '.join(said.split())}” ({record_name(key)})" for drug, key, said in told if said]
 
 
-def _generic(name: str) -> str:
-    return canonical_drug(name) or name.lower()
+def _list_disputed(studies: Iterable[MatchedStudy]) -> list[str]:
+    """List what its own passages do not bear out, a line each."""
+    lines = []
+    for matched in studies:
+        reasons = [row.disputed for row in matched.study.comparisons]
+        reasons += [view.disputed for view in matched.study.statements]
+        lines += [f"{matched.study.key}: {reason}" for reason in reasons if reason]
+    return lines

@@ -38,7 +38,7 @@ from willowbark.tools.toolbox import EvidenceTool, GetCitations, GetMechanisms, 
 from willowbark.tools.wording import counted
 
 from .asking import add_usage, reads_requests
-from .asking.reader import read, to_read
+from .asking.reader import list_unreadable, read, to_read
 from .assessment import AssessmentMessage
 from .context import RunContext
 from .findings import Findings, FindingsMessage, Specialist
@@ -307,6 +307,8 @@ class Listener:
         )
         add_usage(usage, said.usage)
         found.readings, found.studies, found.reading_notes = said.readings, said.studies, said.notes
+        found.unread = [*said.unread.values(), *list_unreadable(new, question)]
+        found.reading_counts = said.counts
         found.reading_tokens = said.usage.prompt_tokens, said.usage.completion_tokens
         found.batch_tokens = said.batched.prompt_tokens, said.batched.completion_tokens
         found.whole_texts = said.whole

@@ -1,8 +1,9 @@
-"""The report agent: gets claims from a model, has each verified against its record, and lets code write the rest."""
+"""The report agent: has a model answer in its own words, each sentence checked, or quote; code writes the rest."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Sequence
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, Self
 
 from pydantic import Field
 
@@ -11,6 +12,7 @@ from willowbark.agents.autogen import (
     CancellationToken,
     ChatCompletionClient,
     Component,
+    ComponentModel,
     FunctionalTermination,
     NoSettings,
     RequestUsage,
@@ -19,18 +21,33 @@ from willowbark.agents.autogen import (
     TextMessage,
     WithoutSettings,
 )
+from willowbark.tools.mechanism import MechanismFindings
 
 from .analyst import Analyst, AnalystConfig, Memory
 from .approval import Approval, ApprovalMessage
-from .asking import analyst_name, reads_requests
+from .asking import Aids, add_usage, analyst_name, prompt, reads_requests
+from .asking.claims import Verdicts
 from .asking.reader import WholeTexts
 from .assessment import AssessmentMessage, JudgeAssessment
+from .checking.checker import SentenceChecker
+from .checking.written import WrittenAnswer
 from .findings import FindingsMessage
+from .report.answer_request import build_request
+from .report.answering import Answering
+from .report.answers import answer_of
 from .report.assembly import assemble
-from .report.content import BATCHED, BATCHED_TEXTS, OTHER_CALLS, READING, TEXTS, TurnUsage
+from .report.content import BATCHED, BATCHED_TEXTS, CHECKING, OTHER_CALLS, READING, TEXTS, TurnUsage
 from .report.material import Material, mechanisms_of
 from .report.model import ReportMessage
 from .report.writing import Writing
+
+
+class ReportAgentConfig(AnalystConfig):
+    """Configuration of a report agent."""
+
+    words: Literal["written", "quoted"] = "written"
+    """Whose words a language model's part of a report is in: its own, each sentence checked, or the records'."""
+    checker: ComponentModel | None = None
 
 
 class ReportMemory(Memory):
@@ -59,22 +76,56 @@ class ReportWritten(WithoutSettings, FunctionalTermination, Component[NoSettings
         super().__init__(lambda messages: any(isinstance(message, ReportMessage) for message in messages))
 
 
-class ReportAgent(Analyst[ReportMemory], Component[AnalystConfig]):
+def no_usage() -> RequestUsage:
+    """Return a count of no tokens."""
+    return RequestUsage(prompt_tokens=0, completion_tokens=0)
+
+
+@dataclass(frozen=True)
+class WritingOutcome:
+    """What a report agent's model wrote or quoted, and what that took."""
+
+    written: WrittenAnswer | None = None
+    verdicts: Verdicts = field(default_factory=Verdicts)
+    repaired: int = 0
+    notes: list[str] = field(default_factory=list)
+    failure: str | None = None
+    """Why the agent's own model did not do it; None if it did, or if nobody was asked."""
+    turns: list[TurnUsage] = field(default_factory=list)
+    spent: RequestUsage = field(default_factory=no_usage)
+
+
+class ReportAgent(Analyst[ReportMemory], Component[ReportAgentConfig]):
     """Writes the report and answers with `ReportMessage`; called before the judge, it asks for a verdict once.
 
     Args:
         name: shown by the team and in its messages.
-        model_client: proposes the claims.
+        model_client: writes the answer, or proposes the quotes.
+        words: `written` has it answer in its own words, `quoted` has it choose passages; the baseline analyst quotes.
+        checker: compares written sentences with the passages that they cite; None asks `model_client`, in calls that
+            do not show who wrote them.
         options: passed to `Analyst`.
     """
 
-    component_config_schema = AnalystConfig
+    component_config_schema = ReportAgentConfig
     DESCRIPTION = "Writes the cited report once the judge says synthesize."
     PROMPT = "report.md"
     ANSWER = ReportMessage
 
-    def __init__(self, name: str, model_client: ChatCompletionClient, **options: Any) -> None:
-        super().__init__(name, model_client, ReportMemory(), **options)
+    def __init__(
+        self,
+        name: str,
+        model_client: ChatCompletionClient,
+        *,
+        words: Literal["written", "quoted"] = "written",
+        checker: ChatCompletionClient | None = None,
+        system_message: str | None = None,
+        **options: Any,
+    ) -> None:
+        own = system_message or prompt(self.PROMPT if words == "written" else "claims.md")
+        super().__init__(name, model_client, ReportMemory(), system_message=own, **options)
+        self._words: Literal["written", "quoted"] = words
+        self._checker = checker
 
     async def on_messages_stream(
         self, messages: Sequence[BaseChatMessage], cancellation_token: CancellationToken
@@ -86,6 +137,8 @@ class ReportAgent(Analyst[ReportMemory], Component[AnalystConfig]):
             if isinstance(message, AssessmentMessage):
                 memory.assessments.append(message.content)
                 memory.judged = True
+                memory.dossier.fits |= message.content.fits
+                memory.dossier.read_again += message.content.read_again
             elif isinstance(message, FindingsMessage):
                 memory.judged = False
             elif isinstance(message, ApprovalMessage):
@@ -98,61 +151,141 @@ class ReportAgent(Analyst[ReportMemory], Component[AnalystConfig]):
             yield Response(chat_message=TextMessage(content=ASKS, source=self.name))
             return
 
-        # The claims, on the candidates that were not set aside.
-        run.readings.take(dossier.readings, dossier.studies)
+        # What a model writes or quotes, on the candidates that were not set aside.
+        run.readings.hold(dossier.readings, dossier.studies, dossier.absent)
         pool, appraised = await run.checked(dossier.asked, dossier.pool())
-        approval = memory.approval or Approval(decided_by="nobody")
+        decision = memory.approval or Approval(decided_by="nobody")
+        approval = decision.with_aside(appraised, dossier.asked, run.readings.corrections)
         aside = [c for c in appraised if c.has_verdict and not approval.lets(c.drug)]
         candidates = [candidate for candidate in appraised if candidate not in aside]
         aids = await self._aids(pool)
-        writing = Writing(self.name, self._system_message, dossier.asked.text, pool, candidates, approval, aids)
-        if not aside or any(candidate.has_verdict for candidate in candidates):
-            await writing.run(self._clients, cancellation_token)
+        material = Material(
+            dossier=dossier,
+            assessments=memory.assessments,
+            pool=pool,
+            candidates=candidates,
+            stop_reason=run.stopped,
+            approval=approval,
+            aside=aside,
+            readings=run.readings,
+        )
+        mechanisms = mechanisms_of(material)
+        outcome = await self._write(material, mechanisms, aids, cancellation_token)
 
         # Who wrote, at what cost, and what the report must admit.
-        own = turns_of(self.name, max(1, dossier.iteration), writing.usage)
-        usage = run.account([*memory.usage, *own]) if run.account is not None else ()
+        usage = run.account([*memory.usage, *outcome.turns]) if run.account is not None else ()
         beside = sum(turn.tokens for turn in usage if turn.agent == OTHER_CALLS)
         is_spent = run.exhausted(dossier.iteration) == "token_budget_exceeded"
-        failure = None if is_spent else writing.failure  # a model without remaining budget has not failed
-        analyst, failed = analyst_name(self._model_client), run.calls().said
-        if failure is not None:
-            stand_in = analyst_name(self._fallback) if self._fallback else "nobody"
-            analyst = f"{stand_in}, since {analyst} {failed or f'gave no report: {failure}'}"
-        elif failed:
-            analyst = f"{analyst} ({failed})"
+        failure = None if is_spent else outcome.failure  # a model without remaining budget has not failed
+        analyst = self._name_analyst(failure)
         early = []
         if not run.stopped and not memory.judged:
             early = [_UNJUDGED]
         elif not run.stopped and memory.assessments[-1].recommendation == "continue":
             early = [_UNENDED]
 
-        changes = await run.find_changes()
-        material = Material(
-            dossier=dossier,
-            assessments=memory.assessments,
-            pool=pool,
-            candidates=candidates,
+        material = replace(
+            material,
             by_model=failure is None and not reads_requests(self._model_client),
-            verdicts=writing.verdicts,
-            repaired=writing.repaired,
-            notes=[*writing.notes, *early],
-            tokens_used=dossier.tokens_used + writing.usage.prompt_tokens + writing.usage.completion_tokens + beside,
+            verdicts=outcome.verdicts,
+            written=outcome.written,
+            repaired=outcome.repaired,
+            notes=[*outcome.notes, *early],
+            tokens_used=dossier.tokens_used + outcome.spent.prompt_tokens + outcome.spent.completion_tokens + beside,
             analyst=analyst,
             model_failed=failure is not None,
-            stop_reason=run.stopped,
-            approval=approval,
-            aside=aside,
             usage=usage,
-            readings=run.readings,
-            changes=changes,
+            changes=await run.find_changes(),
         )
-        report = await asyncio.to_thread(lambda: assemble(material, mechanisms_of(material)))
+        report = await asyncio.to_thread(assemble, material, mechanisms)
         text = await asyncio.to_thread(report.to_markdown)
         for event in aids.events if aids else ():
             yield event
         yield TextMessage(content=text, source=self.name)
-        yield Response(chat_message=ReportMessage(content=report, source=self.name, models_usage=writing.usage))
+        yield Response(chat_message=ReportMessage(content=report, source=self.name, models_usage=outcome.spent))
+
+    async def _write(
+        self, material: Material, mechanisms: MechanismFindings, aids: Aids | None, token: CancellationToken
+    ) -> WritingOutcome:
+        """Have a model write or quote; without a candidate that was let through nobody is asked."""
+        iteration = max(1, material.dossier.iteration)
+        if material.aside and not any(candidate.has_verdict for candidate in material.candidates):
+            return WritingOutcome()
+        answering = self._prepare(material, mechanisms, aids)
+        outcome, clients = WritingOutcome(), self._clients
+        if answering is not None:
+            await answering.run(self._model_client, token)
+            clients = self._clients[1:]
+            outcome = answering_outcome(answering, self.name, iteration, clients)
+        if answering is not None and not (answering.failure and clients):
+            return outcome
+        question, pool = material.asked.text, list(material.pool)
+        system_message = self._system_message if answering is None else prompt("claims.md")
+        writing = Writing(self.name, system_message, question, pool, list(material.candidates), material.approval, aids)
+        await writing.run(clients, token)
+        return WritingOutcome(
+            verdicts=writing.verdicts,
+            repaired=writing.repaired,
+            notes=[*outcome.notes, *writing.notes],
+            failure=outcome.failure or writing.failure,
+            turns=[*outcome.turns, *turns_of(self.name, iteration, writing.usage)],
+            spent=sum_usage(outcome.spent, writing.usage),
+        )
+
+    def _name_analyst(self, failure: str | None) -> str:
+        """Name who wrote, with why another one did, and how many calls failed."""
+        analyst, failed = analyst_name(self._model_client), self._run.calls().said
+        if failure is not None:
+            stand_in = analyst_name(self._fallback) if self._fallback else "nobody"
+            return f"{stand_in}, since {analyst} {failed or f'gave no report: {failure}'}"
+        return f"{analyst} ({failed})" if failed else analyst
+
+    def _prepare(self, material: Material, mechanisms: MechanismFindings, aids: Aids | None) -> Answering | None:
+        """Prepare an answer in a model's words; None where a report quotes: as set, or by the baseline analyst."""
+        if self._words == "quoted" or reads_requests(self._model_client):
+            return None
+        marker = self._run.marker
+        request, basis = build_request(material, mechanisms, answer_of(material, mechanisms), marker)
+        checker = SentenceChecker(self._checker or self._model_client, CHECKING, marker=lambda: marker)
+        return Answering(self.name, self._system_message, request, basis, checker, aids)
+
+    def _to_config(self) -> ReportAgentConfig:
+        checker = self._checker.dump_component() if self._checker else None
+        return ReportAgentConfig(**dict(super()._to_config()), words=self._words, checker=checker)
+
+    @classmethod
+    def _from_config(cls, config: Any) -> Self:
+        given = dict(config)
+        checker = given.pop("checker")
+        if checker is not None:
+            given["checker"] = ChatCompletionClient.load_component(checker)
+        return super()._from_config(given)
+
+
+def answering_outcome(
+    answering: Answering, agent: str, iteration: int, instead: Sequence[ChatCompletionClient]
+) -> WritingOutcome:
+    """Return what came of an answer in a model's words; `instead` answers where it failed."""
+    notes = [*answering.notes]
+    if answering.failure:
+        by_other = f"; {analyst_name(instead[0])} answered instead" if instead else ""
+        notes.append(f"{agent}: {answering.failure}{by_other}")
+    turns = turns_of(agent, iteration, answering.usage) + turns_of(CHECKING, iteration, answering.checker.usage)
+    return WritingOutcome(
+        written=None if answering.failure else answering.written,
+        notes=notes,
+        failure=answering.failure,
+        turns=turns,
+        spent=sum_usage(answering.usage, answering.checker.usage),
+    )
+
+
+def sum_usage(*usages: RequestUsage) -> RequestUsage:
+    """Add the tokens of several calls."""
+    total = no_usage()
+    for usage in usages:
+        add_usage(total, usage)
+    return total
 
 
 def turns_of(

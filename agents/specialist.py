@@ -47,15 +47,17 @@ from willowbark.agents.autogen import (
     speaking_through,
     tools_of,
 )
+from willowbark.tools.appraisal.stance import stance_of
+from willowbark.tools.appraisal.views import MatchedStudy
 from willowbark.tools.errors import UsageError
 from willowbark.tools.questions import Question, follow_up, parse_question
-from willowbark.tools.records.enclosure import GUIDANCE, condense
+from willowbark.tools.records.enclosure import GUIDANCE, condense, enclose_lines, one_line
 from willowbark.tools.records.evidence import merge
 from willowbark.tools.toolbox import EvidenceTool, InputKind, asked_by
 from willowbark.tools.wording import counted, listed
 
 from .asking import ModelUnavailable, add_usage, in_a_line, provider_error_line, reads_requests, without_thoughts
-from .asking.reader import read, to_read
+from .asking.reader import list_unreadable, read, to_read
 from .assessment import AssessmentMessage
 from .context import RunContext
 from .findings import Findings, FindingsMessage, Specialist
@@ -78,6 +80,13 @@ _REFUSED = {
     "output_content_type_format": "a specialist answers with FindingsMessage",
 }
 """Options of AutoGen's assistant that mean nothing for a specialist, and why."""
+_TOLD = 60  # characters of a condition, or of people
+_READ = (
+    "What was read of what you found, by record: for each drug that it supports or contradicts it, missed its "
+    "outcome, or used it as comparator. Now say in your own words, in at most 120, without a call: what was found, "
+    "what is missing, what you doubt."
+)
+_ASK_AGAIN = "Nothing was searched: call your tools. What you find in them is all that the others get from you."
 _MEANT = ("{tool_name}", "{result}")  # formats that ask for nothing: a specialist's own, and AutoGen's
 _log = logging.getLogger(EVENT_LOGGER_NAME)
 
@@ -223,6 +232,7 @@ class SpecialistAgent(AssistantAgent, Component[SpecialistAgentConfig]):
     def join(self, run: RunContext) -> None:
         """Join a run: the tools use its transport, after its hooks."""
         self._run = run
+        run.reader = self._reader or self._model_client
         run.tools.update(tool.name for tool in tools_of(self))
 
     async def on_messages_stream(
@@ -250,10 +260,10 @@ class SpecialistAgent(AssistantAgent, Component[SpecialistAgentConfig]):
                 elif not isinstance(event, Response):
                     yield event
             found.declared = await self._declare()
+            if not reads_requests(self._model_client):
+                found.is_by_model = not turn.model_failed and not turn.stood_in
             why = "; ".join(found.notes) or ("left for later rounds" if found.later else "the model said nothing")
             found.summary = turn.said or f"Nothing searched: {why}"
-            if found.replies and not turn.said.startswith(REFUSED):
-                found.reflection = " ".join(turn.said.split()[:MAX_REFLECTION])
             run.in_hand[self.name] = found
             if found.replies:
                 yield self._tell("analyzing", f"Reading {counted(len(merge(found.records)), 'record')}")
@@ -262,6 +272,10 @@ class SpecialistAgent(AssistantAgent, Component[SpecialistAgentConfig]):
                     waits = "What was found is read in a batch, within minutes or a day; a stopped run can be resumed"
                     yield TextMessage(content=waits, source=self.name, metadata={"role": "specialist"})
                 await self._read(turn, question, deadline, token)
+                async for event in self._reflect_on_reading(turn, token):
+                    yield event
+            if found.replies and not turn.said.startswith(REFUSED):
+                found.reflection = " ".join(turn.said.split()[:MAX_REFLECTION])
             if found.replies:
                 found.digest = await run.digest(question, found)
                 found.summary = found.digest.summary
@@ -319,7 +333,7 @@ class SpecialistAgent(AssistantAgent, Component[SpecialistAgentConfig]):
     async def _attempts(
         self, messages: Sequence[BaseChatMessage], cancellation_token: CancellationToken, turn: "_SearchTurn"
     ) -> AsyncGenerator[Streamed, None]:
-        """Try with the model, then with the fallback if the model failed or searched nothing.
+        """Try with the model, once more if it asked nobody, then with the fallback if it failed or searched nothing.
 
         The judge's queries need no choice: the fallback asks them unchanged before the model continues.
         """
@@ -329,9 +343,11 @@ class SpecialistAgent(AssistantAgent, Component[SpecialistAgentConfig]):
         is_chosen = any(verdict.next_search_queries for verdict in verdicts) and not reads_requests(self._model_client)
         if is_chosen:
             clients.reverse()
+        elif not reads_requests(self._model_client):
+            clients.insert(0, self._model_client)
         reflects = self._reflect_on_tool_use
         most_rounds = max(1, self._max_tool_iterations - (is_chosen and fallback is not None))
-        for client in clients:
+        for attempt, client in enumerate(clients, 1):
             tool_rounds = 1 if reads_requests(client) else most_rounds
             deadline = time.monotonic() + self._turn_timeout_s
             stream = self._search(messages, client, turn, cancellation_token, reflects=reflects)
@@ -354,6 +370,8 @@ class SpecialistAgent(AssistantAgent, Component[SpecialistAgentConfig]):
                     notes.append(f"{name}: the model failed ({why}) after its searches; what came is used")
                     return
                 turn.model_failed = True
+                if attempt < len(clients) and clients[attempt] is client:
+                    clients.pop(attempt)  # its library has tried again already
                 instead = "there was no fallback" if fallback is None else "the baseline analyst answered instead"
                 notes.append(f"{name}: the model failed ({why}); {instead}")
                 continue
@@ -361,10 +379,18 @@ class SpecialistAgent(AssistantAgent, Component[SpecialistAgentConfig]):
                 await stream.aclose()
             if is_chosen and client is fallback and turn.found.replies:
                 continue
-            if client is clients[-1] or is_chosen or not turn.asked_nobody:
+            if attempt == len(clients) or is_chosen or not turn.asked_nobody:
                 return
-            why = f" ({in_a_line(turn.said)})" if turn.said.startswith(REFUSED) else ""
-            notes.append(f"{name}: the model asked no source{why}; the baseline analyst asked instead")
+            is_refusal = turn.said.startswith(REFUSED)
+            if clients[attempt] is client and is_refusal:
+                clients.pop(attempt)
+            elif clients[attempt] is client:
+                await self._model_context.add_message(UserMessage(content=_ASK_AGAIN, source="team"))
+                continue
+            why = f" ({in_a_line(turn.said)})" if is_refusal else ""
+            instead = "the baseline analyst asked instead" if attempt < len(clients) else "there was no fallback"
+            turn.stood_in = True
+            notes.append(f"{name}: the model asked no source{why}; {instead}")
 
     async def _search(
         self,
@@ -379,14 +405,33 @@ class SpecialistAgent(AssistantAgent, Component[SpecialistAgentConfig]):
         async with aclosing(super().on_messages_stream(messages, cancellation_token)) as stream:
             async for event in stream:
                 yield event
-        if reflects and turn.found.replies and not turn.said and not reads_requests(client):
+        reads_later = not reads_requests(self._reader or self._model_client)
+        if reflects and turn.found.replies and not turn.said and not reads_requests(client) and not reads_later:
             async for event in self._reflect(client, turn, cancellation_token):
                 yield event
+
+    async def _reflect_on_reading(
+        self, turn: "_SearchTurn", cancellation_token: CancellationToken
+    ) -> AsyncGenerator[Streamed, None]:
+        """Show the model what was read of what it found, and ask what it makes of that; a failure is noted."""
+        client, found = self._model_client, turn.found
+        if not self._reflect_on_tool_use or reads_requests(client) or reads_requests(self._reader or client):
+            return
+        if found.studies:
+            shown = enclose_lines([_tell_reading(read) for read in found.studies], self._run.marker)
+            await self._model_context.add_message(UserMessage(content=f"{_READ}\n{shown}", source="reader"))
+        elif turn.said:
+            return
+        try:
+            async for event in self._reflect(client, turn, cancellation_token):
+                yield event
+        except Exception as error:  # noqa: BLE001  an exception here would break the whole team: it becomes a note
+            found.notes.append(f"{self.name}: the model failed ({provider_error_line(error)}) to say what it found")
 
     async def _reflect(
         self, client: ChatCompletionClient, turn: "_SearchTurn", cancellation_token: CancellationToken
     ) -> AsyncGenerator[Streamed, None]:
-        """Ask a model that has used up its rounds of calls for its reflection on the results.
+        """Ask a model for its reflection on the results.
 
         Its tools are sent too, which providers require after calls of them; AutoGen 0.7.5's own reflection leaves that
         to a client's memory of its last call, which may have been another agent's.
@@ -416,7 +461,8 @@ class SpecialistAgent(AssistantAgent, Component[SpecialistAgentConfig]):
         if reads_requests(client):
             return
         found.replies = await run.with_full_texts(question, found.replies)
-        publications = to_read(merge(found.records), question, in_short=run.reads_in_short)
+        records = merge(found.records)
+        publications = to_read(records, question, in_short=run.reads_in_short)
         new = [each for each in publications if each.fingerprint not in self._was_read]
         left_s = max(0.0, deadline - time.monotonic())
         said = await read(
@@ -425,6 +471,8 @@ class SpecialistAgent(AssistantAgent, Component[SpecialistAgentConfig]):
         self._was_read |= said.done
         add_usage(turn.used, said.usage)
         found.readings, found.studies, found.reading_notes = said.readings, said.studies, said.notes
+        found.unread = [*said.unread.values(), *list_unreadable(records, question)]
+        found.reading_counts = said.counts
         found.reading_tokens = said.usage.prompt_tokens, said.usage.completion_tokens
         found.batch_tokens = said.batched.prompt_tokens, said.batched.completion_tokens
         found.whole_texts = said.whole
@@ -491,6 +539,14 @@ class SpecialistAgent(AssistantAgent, Component[SpecialistAgentConfig]):
         return loaded
 
 
+def _tell_reading(read: MatchedStudy) -> dict[str, Any]:
+    """Return what was read of a record in a line for who found it: what each drug was found to do, and in whom."""
+    study = read.study
+    says = {drug: stance_of(study, drug).says for drug in sorted(study.drugs())}
+    line = {"key": study.key, "condition": one_line(study.condition, _TOLD), "people": one_line(study.people, _TOLD)}
+    return {**line, "says": {drug: verdict for drug, verdict in says.items() if verdict != "none"}}
+
+
 def _refuse_meaningless(name: str, options: Mapping[str, Any]) -> None:
     """Raise UsageError for an option that means nothing for a specialist."""
     for option, why in _REFUSED.items():
@@ -521,6 +577,8 @@ class _SearchTurn:
     said: str = ""
     model_failed: bool = False
     """Whether the model failed to choose queries: it then does not read either."""
+    stood_in: bool = False
+    """Whether the model asked no source and another one searched in its place."""
     events: list[BaseAgentEvent | BaseChatMessage] = field(default_factory=list)
     used: RequestUsage = field(default_factory=lambda: RequestUsage(prompt_tokens=0, completion_tokens=0))
     asked: dict[str, str] = field(default_factory=dict)

@@ -16,7 +16,7 @@ from willowbark.teams import research
 from willowbark.teams.run import course  # noqa: F401
 from willowbark.tools.appraisal import harms  # noqa: F401
 from willowbark.tools.lexicon import conditions, drugs
-from willowbark.tools.reading import document, encoder, screening, text
+from willowbark.tools.reading import document, screening, text, view
 
 QUESTION = "Which existing drugs could prevent migraine attacks?"
 COUNTED = (
@@ -48,7 +48,7 @@ def main() -> int:
         for each in [each for each in sys.modules.values() if each and each.__name__.startswith("willowbark")]:
             for known in [known for known, value in vars(each).items() if value is function]:
                 setattr(each, known, counted)
-    for kind in (document.Document, encoder.View):
+    for kind in (document.Document, view.View):
         kind.__init__ = counting(kind, "__init__", counts, first=1)  # type: ignore[method-assign]
     began = time.process_time()
     report = asyncio.run(research(QUESTION, offline=True))

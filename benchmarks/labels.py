@@ -80,16 +80,16 @@ def read_lines(path: Path) -> Iterator[dict[str, Any]]:
 
 def is_apart(label: Label) -> bool:
     """Whether a label is for closing figures only."""
-    return _bucket("fold" + label.pmid, 20) >= 16 or label.condition in APART
+    return bucket_of("fold" + label.pmid, 20) >= 16 or label.condition in APART
 
 
 def is_left_out(label: Label) -> bool:
     """Whether the encoder did not learn from a label that is not kept apart."""
-    return _bucket("fold" + label.pmid, 4) == 0
+    return bucket_of("fold" + label.pmid, 4) == 0
 
 
-def _bucket(text: str, count: int) -> int:
-    """A number below `count` by SHA-256: the same on every machine."""
+def bucket_of(text: str, count: int) -> int:
+    """Return a number below `count` by SHA-256: the same on every machine."""
     return int(hashlib.sha256(text.encode()).hexdigest(), 16) % count
 
 

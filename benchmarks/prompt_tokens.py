@@ -1,11 +1,11 @@
 """Tokens of a run's prompts, by what is asked: `python -m benchmarks.prompt_tokens [--economy] [ROUNDS] [QUESTION]`.
 
 A run over the bundled library on a stand-in for a language model: it gets words alone, as such a model does, and
-answers by rule: searches as the baseline analyst chooses them, readings as the learned reader has them, claims that are
-quotes. Prompts are counted at four characters a token, schemas and tools with them. Of each prompt, what an earlier
-one began with counts as cacheable, where it is long enough for providers to keep it; apart from that, what one began
-with that was answered by then, since not every provider keeps what it is still reading. Prompts that were under way
-side by side count as one step.
+answers by rule: searches as the baseline analyst chooses them, readings as the learned reader has them, sentences and
+claims that are quotes, a checker that bears all out. Prompts are counted at four characters a token, schemas and tools
+with them. Of each prompt, what an earlier one began with counts as cacheable, where it is long enough for providers to
+keep it; apart from that, what one began with that was answered by then, since not every provider keeps what it is still
+reading. Prompts that were under way side by side count as one step.
 """
 
 import asyncio
@@ -34,6 +34,7 @@ from willowbark.tools.lexicon import find_conditions
 from willowbark.tools.reading.assembler import assemble_study
 from willowbark.tools.reading.document import Document
 from willowbark.tools.reading.learned import LearnedReader
+from willowbark.tools.reading.text import sentences as sentences_of
 from willowbark.tools.records.study import Study
 
 QUESTION = "Which existing drugs could prevent migraine attacks?"
@@ -85,6 +86,9 @@ class StandIn(ChatCompletionCache):
             "StudiesDraft": self._read,
             "JudgeDraft": self._judge,
             "ReportDraft": quoting_report,
+            "WrittenDraft": repeating_report,
+            "MendedDraft": lambda _: {"sentences": []},
+            "CheckDraft": agreeing_check,
         }.get(kind)
         if answer is None:
             chosen = await self.client.create(messages, **options)
@@ -172,6 +176,24 @@ def quoting_report(messages: Sequence[LLMMessage]) -> dict[str, Any]:
         for line in told[:12]
     ]
     return {"claims": claims}
+
+
+def repeating_report(messages: Sequence[LLMMessage]) -> dict[str, Any]:
+    """An answer whose sentences are those of the passages that the last message shows."""
+    told = [line for line in _lines(messages) if line.get("passages") and "says" in line]
+    sentences = [{"text": sentences_of(line["passages"][0])[0], "keys": [line["key"]]} for line in told]
+    paragraphs = [
+        {"drug": drug, "sentences": [sentence]}
+        for line, sentence in zip(told, sentences, strict=True)
+        for drug in list(line["says"])[:1]
+    ]
+    return {"answer": sentences[:6], "drugs": paragraphs[:8], "mechanism": [], "would_change": []}
+
+
+def agreeing_check(messages: Sequence[LLMMessage]) -> dict[str, Any]:
+    """Verdicts of a checker that finds every sentence borne out."""
+    numbers = [line["number"] for line in _lines(messages) if "number" in line]
+    return {"verdicts": [{"number": at, "words": "", "borne_out": "yes", "advises": False} for at in numbers]}
 
 
 def _lines(messages: Sequence[LLMMessage]) -> list[dict[str, Any]]:

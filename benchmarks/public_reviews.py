@@ -33,10 +33,12 @@ from willowbark.tools.lexicon.drugs import belongs_to_class
 from willowbark.tools.lexicon.matching import content_words
 from willowbark.tools.questions import parse_question
 from willowbark.tools.reading.document import Document
-from willowbark.tools.reading.encoder import View, encoder
-from willowbark.tools.reading.learned import FIELDS, weights
+from willowbark.tools.reading.encoder import encoder
+from willowbark.tools.reading.fields import FIELDS
+from willowbark.tools.reading.learned import weights
 from willowbark.tools.reading.outcomes import higher_is_better
 from willowbark.tools.reading.reading import Effect, Reading
+from willowbark.tools.reading.view import View
 from willowbark.tools.records.evidence import Citation, Evidence
 
 LEVELS = ("very low", "low", "moderate", "high")

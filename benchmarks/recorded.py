@@ -166,6 +166,8 @@ class RecordedClient(ReplayChatCompletionClient):
         former = [each for each in self.answered.values() if each.kind == asked.kind and each.mends == asked.mends]
         if not former:
             return None
+        if asked.kind == "FitsDraft":  # numbers of topics mean nothing beside other topics
+            former = [each for each in former if each.about == asked.about]
         field = {"StudiesDraft": "studies", "ReportDraft": "claims"}.get(asked.kind)
         if field is None:
             same = next((each for each in former if each.about == asked.about), None)
@@ -207,6 +209,8 @@ class RecordedClient(ReplayChatCompletionClient):
             }
         )
         about = f"round {self._kinds[kind]}" if kind == "JudgeDraft" or not keys else ", ".join(keys)
+        if kind == "FitsDraft":
+            about = f"topics {_hash(_said(messages[-1]).partition('{')[2])}"
         if kind == "StudiesDraft" and '"evidence_key":' in _said(messages[-1]):
             about = f"{MENDS}{about}"
         return Answered(

@@ -19,12 +19,14 @@ from html import escape
 from pathlib import Path
 from typing import Literal
 
+from benchmarks.example_reports import replay_example
 from playwright.sync_api import Browser, FloatRect, Page, Request, sync_playwright
 from rich.console import Console
 from rich.terminal_theme import MONOKAI
 
+from willowbark.agents import exports
 from willowbark.agents.report.model import ResearchReport
-from willowbark.teams import exports, research
+from willowbark.teams import research
 from willowbark.teams.faces.terminal import print_report
 
 QUESTION = "Which existing drugs could help people quit smoking?"
@@ -101,6 +103,14 @@ def faces(browser: Browser, report: ResearchReport, folder: Path) -> None:
         shutil.copy(shot, folder / f"studio-{name}.png")
 
 
+def picture_report(browser: Browser, report: ResearchReport, picture: Path) -> None:
+    """Photograph the first screen of a report's page."""
+    page = browser.new_page(viewport={"width": WIDTHS["desktop"], "height": HEIGHT}, device_scale_factor=1)
+    page.set_content(exports.render(report, "html").decode())
+    page.screenshot(path=picture)
+    page.close()
+
+
 def in_browser(browser: Browser, question: str, picture: Path) -> None:
     """Ask a question on the page that `willowbark serve` shows, and photograph the run when it has ended."""
     with tempfile.TemporaryDirectory() as workspace:
@@ -171,8 +181,16 @@ def main() -> None:
     parser.add_argument("--question", default=QUESTION)
     parser.add_argument("--out", type=Path, default=Path("build/screenshots"))
     parser.add_argument("--faces", type=Path, help="folder for a picture of each face")
+    parser.add_argument("--example", type=Path, help="file for a picture of the recorded example, and nothing else")
     parser.add_argument("--opened", action="store_true", help="with every quote open")
     arguments = parser.parse_args()
+    if arguments.example:
+        report = asyncio.run(replay_example())
+        with sync_playwright() as playwright:
+            browser = playwright.chromium.launch(executable_path=browser_path(), args=ARGUMENTS)
+            picture_report(browser, report, arguments.example)
+            browser.close()
+        return
     reports = {path.stem: ResearchReport.model_validate_json(path.read_text("utf-8")) for path in arguments.reports}
     reports = reports or {"report": asyncio.run(research(arguments.question, offline=True))}
     folder: Path = arguments.out

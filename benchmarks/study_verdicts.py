@@ -36,11 +36,14 @@ def cue(*words: str) -> re.Pattern[str]:
 
 
 UNTREATED = re.compile(r"placebo|untreated|no treatment|no \w+ therapy|controls?\b|sham|vehicle", re.IGNORECASE)
-BOTH = re.compile(r"\b(?:both|either|all (?:the )?(?:three|four|five|drugs|treatments|agents)|the two|each)\b", re.I)
+BOTH = re.compile(
+    r"\b(?:both|either|all (?:the )?(?:\w+ )?(?:three|four|five|drugs|treatments|agents|regimens)|the two|each)\b", re.I
+)
 CUES: tuple[tuple[Stated, re.Pattern[str]], ...] = (
     (
         "not_shown",
         cue(
+            "only effective in|no firm|(?:cannot|can not) be (?:made|drawn)",
             "insufficient|inconclusive|unclear|unknown|uncertain|not (?:yet )?been established|limited evidence",
             "no evidence (?:to|from) (?:determine|support)|no (?:conclusion|randomi)",
             "further (?:studies|research|trials) (?:are|is) (?:needed|required) to (?:determine|establish|confirm)",
@@ -60,20 +63,35 @@ CUES: tuple[tuple[Stated, re.Pattern[str]], ...] = (
         cue(
             "effective(?:ly|ness)?|efficacious|efficacy|benefi\\w+|improv\\w+|reduc(?:es|ed|ing|tion)|prevents?|superior",
             "well established|useful|recommended|first.line|drugs? of choice|treatment of choice|successful\\w*",
-            "relie(?:f|ves?)|valuable|decreas(?:es|ed)|control(?:s|led)\\b|sufficient",
+            "relie(?:f|ves?)|valuable|decreas(?:es|ed)|control(?:s|led)\\b|sufficient|efficient|protect\\w*",
+            "(?:produces?|provides?|profound) (?:[\\w-]+,? ){0,4}analgesia|(?:increased|prolong\\w*) (?:the )?duration",
+            "delay(?:s|ed)|ameliorat\\w+|counteract\\w*|reliable",
         ),
     ),
 )
 """What a clause of a conclusion states of the drugs in it, the first that fits."""
 EFFECTIVE = re.compile(r"\b(?:effective(?:ly|ness)?|efficacious|efficacy)\b(?! cost)", re.I)
+GUARDED = re.compile(r"\b(?:may|might|could)\b", re.I)
+KINETIC = re.compile(r"pharmacokinetic|\bclearance\b|plasma (?:levels|concentration)|bioavailab", re.I)
 COMPARED = re.compile(
     r"\b(?:compared (?:with|to)|than|versus|vs\.?|relative to|over|augment\w+|added to|in addition to|on top of|like|"
+    r"plus|(?:combination|combined|together) with|from|"
     r"(?:superior|inferior|equivalent|similar|comparable|alternatives?) to|(?:effective|good|well|efficacious) as)\b|"
     r"-induced",
     re.IGNORECASE,
 )
 """What stands after it in a clause is no subject of the statement."""
-CLAUSES = re.compile(r"(?<=[.;])\s+|,? (?:but|whereas|while|although|however|yet) ", re.IGNORECASE)
+BOTH_GAINED = re.compile(
+    r"(?:reduc(?:ed|tion)|lowered|decreas(?:ed?s?|ing)|improve(?:d|ments?)|declines?|relieved|inhibit\w+) "
+    r"(?:[\w-]+ ){0,6}?(?:similarly|equally|to a similar)|"
+    r"(?:similar|equal|comparable|equivalent|significant and similar) (?:[\w-]+ ){0,2}?"
+    r"(?:reductions?|decreases?|improvements?|declines?)|"
+    r"caused (?:[\w-]+ )?(?:inhibition|reductions?|decreases?)|\b(?:both|all|either|several|many)\b (?:[\w-]+ ){0,4}?"
+    r"(?:reduced|lowered|decreased|improved|relieved|were (?:\w+ )?(?:effective|efficacious))",
+    re.IGNORECASE,
+)
+"""A quote that tells of two arms alike that each gained."""
+CLAUSES = re.compile(r"(?<=[a-z\d)%]{3}[.;])\s+|,? (?:but|whereas|while|although|however|yet) ", re.IGNORECASE)
 
 
 def convert_reading(reading: Mapping[str, Any]) -> Study:
@@ -126,10 +144,14 @@ def name_class(study: Study, drug: str) -> Study:
     """Give the arms that bear the name of a class the class as their drug, where no arm has it."""
     if drug in study.drugs():
         return study
-    arms = [
-        arm.model_copy(update={"drugs": (drug,)} if drug.rstrip("s") in arm.name.lower() else {}) for arm in study.arms
-    ]
+    arms = [arm.model_copy(update={"drugs": (drug,)} if _bears_class(arm, drug) else {}) for arm in study.arms]
     return study.model_copy(update={"arms": tuple(arms)})
+
+
+def _bears_class(arm: Arm, name: str) -> bool:
+    """Whether an arm bears the name of a class: not one whose people are named ("clonidine, opium addiction")."""
+    start = arm.name.lower().find(name.rstrip("s"))
+    return start == 0 or (start > 0 and "," not in arm.name[:start])
 
 
 def _split_arms(names: str) -> list[str]:
@@ -166,8 +188,16 @@ def convert_result(result: Mapping[str, Any], arm: str, arms: dict[str, Arm]) ->
     }
     for other in known:
         yield Comparison.model_validate({**shared, "versus": other})
+        if result["direction"] == "no_difference" and BOTH_GAINED.search(result["quote"]):
+            yield from (tell_gain(name, shared) for name in (arm, other) if arms[name].role == "drug")
     if not known:
         yield Comparison.model_validate({**shared, "against": against})
+
+
+def tell_gain(arm: str, shared: Mapping[str, Any]) -> Comparison:
+    """Return the gain in an arm of its own that a quote tells beside a comparison without a difference."""
+    gain = {"arm": arm, "against": "baseline", "favours": "arm", "significant": True, "equivalence": None}
+    return Comparison.model_validate({**shared, **gain, "estimate": None})
 
 
 def _find_role(name: str) -> ArmRole:
@@ -181,21 +211,29 @@ def find_views(reading: Mapping[str, Any], arms: list[Arm]) -> Iterator[StatedVi
     tested = [drug for arm in arms for drug in arm.drugs]
     named = dict.fromkeys([*tested, *(view["drug"].lower() for view in reading["says"])])
     is_review = reading["design"] in REVIEWS
-    separate = {*tested} | {arm.name.lower() for arm in arms}
+    separate = {*tested, *(drug.lower() for drug in reading["background"])} | {arm.name.lower() for arm in arms}
     is_aside = reading["aim"] in ("harm", "other")
     for clause in CLAUSES.split(reading["conclusion"]):
-        if is_aside and not EFFECTIVE.search(clause):
+        if not EFFECTIVE.search(clause) and (is_aside or KINETIC.search(clause)):
             continue
         says = next((word for word, pattern in CUES if pattern.search(clause)), None)
         credited = COMPARED.split(clause)[0].lower()
         drugs = [drug for drug in named if drug.rstrip("s") in credited]
+        drugs += [drug for arm in arms if arm.name.lower() in credited for drug in arm.drugs]
         drugs = drugs or (tested if BOTH.search(clause) else [])
         drugs = [drug for drug in drugs if drug in separate or is_review]
         for drug in dict.fromkeys(drugs):
+            if says == "works" and not is_review and GUARDED.search(credited):
+                says = "not_shown"
             if says:
                 yield StatedView(
                     drug=drug, says=says, basis="cited" if is_review else "judgement", passage=StudyPassage(text=clause)
                 )
+
+
+def is_open(pmid: str) -> bool:
+    """Whether a record is of the half on which rules may be settled."""
+    return hashlib.sha256(pmid.encode()).digest()[0] % 2 == 0
 
 
 def read_half(path: Path, half: str) -> Iterator[dict[str, Any]]:
@@ -203,8 +241,7 @@ def read_half(path: Path, half: str) -> Iterator[dict[str, Any]]:
     with gzip.open(path, "rt", encoding="utf-8") as lines:
         for line in lines:
             reading = json.loads(line)
-            is_even = hashlib.sha256(str(reading["pmid"]).encode()).digest()[0] % 2 == 0
-            if half == "both" or is_even is (half == "open"):
+            if half == "both" or is_open(str(reading["pmid"])) is (half == "open"):
                 yield reading
 
 

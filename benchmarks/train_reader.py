@@ -27,8 +27,10 @@ from sklearn.preprocessing import StandardScaler
 
 from willowbark.tools.lexicon.heads import softmax
 from willowbark.tools.reading.document import Document
-from willowbark.tools.reading.encoder import States, View, encoder
-from willowbark.tools.reading.learned import FIELDS, Weights, decide, is_titled
+from willowbark.tools.reading.encoder import States, encoder
+from willowbark.tools.reading.fields import FIELDS
+from willowbark.tools.reading.learned import Weights, decide, is_titled
+from willowbark.tools.reading.view import View
 
 WEIGHTS = Path(__file__).resolve().parent.parent / "tools" / "reading" / "reader.npz"
 STRENGTH = 0.0003  # of regressions on states: the smaller, the simpler

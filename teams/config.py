@@ -8,7 +8,6 @@ gets such a key, so only a file named explicitly can set one: the file of the cu
 somebody else's folder.
 """
 
-import difflib
 import ipaddress
 import json
 import os
@@ -31,6 +30,7 @@ from pydantic import (
 from willowbark.tools.errors import UsageError
 from willowbark.tools.records.enclosure import one_line
 from willowbark.tools.records.registry import cards, offered, searchable, without_web
+from willowbark.tools.wording import nearest
 
 from .spellings import rename, resolve, respell
 
@@ -42,6 +42,7 @@ _SHOWN_CHARACTERS = 40  # of an invalid value quoted in a message
 
 
 Depth = Literal["quick", "standard", "exhaustive"]
+ReportWords = Literal["written", "quoted"]
 DEPTHS: Mapping[Depth, int] = {"quick": 60, "standard": 300, "exhaustive": 2000}
 """Publications and trials after which a run requests no further page."""
 PAGES: Mapping[Depth, int] = {"quick": 30, "standard": 50, "exhaustive": 200}
@@ -223,7 +224,9 @@ class RoleSettings(_ConfigSection):
     """Chooses what to search for."""
     judge: Name | None = None
     report: Name | None = None
-    """Writes claims, and revises their wording."""
+    """Writes the answer, or chooses the quotes."""
+    checker: Name | None = None
+    """Compares written sentences with the passages that they cite; None asks the model that wrote."""
 
     def of(self, agent: str) -> str | None:
         """Return the model of an agent, by its name in accounts; None means `llm.model`."""
@@ -232,6 +235,8 @@ class RoleSettings(_ConfigSection):
             role = "reader"
         elif agent in ("judge", "report"):
             role = agent
+        elif agent == "checker":
+            return self.checker or self.report
         named: str | None = getattr(self, role)
         return named
 
@@ -269,6 +274,14 @@ class LLMSettings(_ConfigSection):
     """By model name, overriding the built-in list; `"openai/…" = { input = 2.0, output = 8.0 }`."""
 
 
+class ReportSettings(_ConfigSection):
+    """`[report]`: how the report is written."""
+
+    words: ReportWords = "written"
+    """With a language model: `written` has it answer in its own words, each sentence cited and checked; `quoted` prints
+    no word of a model but what it quotes. The baseline analyst quotes."""
+
+
 class LibrarySettings(_ConfigSection):
     """`[library]`."""
 
@@ -299,6 +312,7 @@ class Settings(_ConfigSection):
     tools: ToolSettings = Field(default_factory=lambda: ToolSettings.model_validate({}))
     llm: LLMSettings = Field(default_factory=LLMSettings)
     library: LibrarySettings = Field(default_factory=LibrarySettings)
+    report: ReportSettings = Field(default_factory=ReportSettings)
     output: OutputSettings = Field(default_factory=OutputSettings)
 
     @property
@@ -375,16 +389,6 @@ class Settings(_ConfigSection):
         if "max_results_per_tool" not in self.research.model_fields_set:
             del content["research"]["max_results_per_tool"]
         return content
-
-
-def nearest(name: str, known: Iterable[str]) -> str:
-    """Suggest the known name closest to an unknown one, in brackets to append to a message.
-
-    >>> nearest("pubmd", ["pubmed", "chembl"])
-    " (did you mean 'pubmed'?)"
-    """
-    close = difflib.get_close_matches(name, list(known), n=1, cutoff=0.5)
-    return f" (did you mean {close[0]!r}?)" if close else ""
 
 
 def excess_of(source: str, limit: float) -> str:

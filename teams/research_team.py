@@ -8,12 +8,13 @@ who was called in it, and who has answered.
 import warnings
 from collections.abc import Mapping, Sequence, Set
 from contextlib import AsyncExitStack
-from typing import Any, Literal, Self, get_args
+from typing import Any, Literal, Self, TypedDict, Unpack, get_args
 
 from willowbark.agents.approval import ApprovalMessage
 from willowbark.agents.approver import ApproverAgent
 from willowbark.agents.assessment import AssessmentMessage
 from willowbark.agents.autogen import (
+    AgentRuntime,
     BaseAgentEvent,
     BaseChatMessage,
     CandidateFuncType,
@@ -65,6 +66,21 @@ MESSAGE_TYPES: list[type[BaseAgentEvent | BaseChatMessage]] = [
 FOR_MODELS = ("selector_prompt", "max_selector_attempts", "model_client_streaming", "model_context")
 """Options of AutoGen's selector that only its model reads."""
 _USUAL = {name: keyword_defaults(SelectorGroupChat)[name] for name in FOR_MODELS}
+
+
+class GroupChatOptions(TypedDict, total=False):
+    """Options of AutoGen's `SelectorGroupChat` that the team hands on as they are."""
+
+    name: str | None
+    description: str | None
+    max_turns: int | None
+    runtime: AgentRuntime | None
+    selector_prompt: str
+    max_selector_attempts: int
+    custom_message_types: list[type[BaseAgentEvent | BaseChatMessage]] | None
+    emit_team_events: bool
+    model_client_streaming: bool
+    model_context: ChatCompletionContext | None
 
 
 class ResearchTeamConfig(SelectorGroupChatConfig):
@@ -120,7 +136,7 @@ class ResearchTeam(PolicyGroupChat, Component[ResearchTeamConfig]):
         allow_repeated_speaker: bool = True,
         selector_func: SelectorFuncType | None = None,
         candidate_func: CandidateFuncType | None = None,
-        **options: Any,
+        **options: Unpack[GroupChatOptions],
     ) -> None:
         client = model_client or BaselineChatCompletionClient()
         members = participants or default_participants(client)
@@ -285,7 +301,14 @@ def default_participants(
         *specialists,
         JudgeAgent("judge", judge, fallback=fallback, limits=limits, include_rag=asked.include_rag),
         *([approver] if approver is not None else []),
-        ReportAgent("report", reporter, fallback=fallback, include_rag=asked.include_rag),
+        ReportAgent(
+            "report",
+            reporter,
+            words=settings.report.words,
+            checker=roles.get("checker"),
+            fallback=fallback,
+            include_rag=asked.include_rag,
+        ),
     ]
 
 

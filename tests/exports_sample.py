@@ -8,6 +8,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from willowbark.agents.exports import FORMATS
 from willowbark.agents.report.content import EvidenceRow, ReportSection
 from willowbark.agents.report.forms.blocks import (
     Details,
@@ -23,7 +24,6 @@ from willowbark.agents.report.forms.blocks import (
     points,
 )
 from willowbark.agents.report.model import ResearchReport
-from willowbark.teams.exports import FORMATS
 from willowbark.tools.reading.numbers import EffectSize
 from willowbark.tools.records.study import Arm, Comparison, Estimate, Study, StudyPassage
 

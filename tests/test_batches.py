@@ -8,14 +8,12 @@ from typing import Any
 
 import pytest
 from autogen_core import CancellationToken
-from autogen_core.models import UserMessage
 from batch_servers import AnthropicBatchServer, BatchServer, Body, Fate, OpenAIBatchServer
-from benchmarks.prompt_tokens import quoting_report
 from builders import QUESTION, needs
 from openai_server import Answer, refusal
 from starlette.responses import JSONResponse, Response
-from test_other_providers import said_in
-from test_provider_quirks import VERDICT, kind_of
+from test_provider_quirks import VERDICT
+from writing_model import kind_of, written_by
 
 from willowbark.agents.asking import batches, reader
 from willowbark.agents.report.content import BATCHED, READING
@@ -55,10 +53,8 @@ def good(body: Body) -> Answer | Response:
     if kind == "choice":
         names = [tool.get("name") or tool["function"]["name"] for tool in body["tools"]]
         return {name: {"query": "migraine"} for name in names if name.startswith("search_")}
-    if kind == "ReportDraft":
-        return json.dumps(quoting_report([UserMessage(content=said_in(body), source="user")]))
     answers = {"StudiesDraft": {"studies": []}, "JudgeDraft": VERDICT}
-    return json.dumps(answers[kind]) if kind in answers else "ready"
+    return written_by(body) or (json.dumps(answers[kind]) if kind in answers else "ready")
 
 
 def readings_alone(server: Any) -> int:

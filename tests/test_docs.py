@@ -20,9 +20,9 @@ from builders import run_python
 from typer.main import get_command
 
 import willowbark
-from willowbark.agents import context
+from willowbark.agents import context, exports
 from willowbark.agents.assessment import StopReason
-from willowbark.teams import exports, guard
+from willowbark.teams import guard
 from willowbark.teams.config import ResearchSettings, RoleSettings, Settings
 from willowbark.teams.faces.cli import app
 from willowbark.teams.page import live_runs

@@ -10,15 +10,27 @@ from builders import QUESTION
 from openai_server import Answer, OpenAIServer, rote, strict_problem
 from pydantic import ValidationError
 from starlette.responses import Response
+from writing_model import written_by
 
 from willowbark.agents.asking import ask
-from willowbark.agents.asking.drafts import Draft, JudgeDraft, ReportDraft, StudiesDraft, strict
+from willowbark.agents.asking.drafts import (
+    CheckDraft,
+    Draft,
+    JudgeDraft,
+    MendedDraft,
+    ReportDraft,
+    StudiesDraft,
+    WrittenDraft,
+    strict,
+)
 from willowbark.teams.config import LLMSettings, Settings
 from willowbark.teams.model_clients import close, model_client
 from willowbark.teams.run.research import research
 
 REPETITIONS = 2000  # of anything in a grammar, from which llama.cpp refuses it
-each_draft = pytest.mark.parametrize("draft", [StudiesDraft, JudgeDraft, ReportDraft])
+each_draft = pytest.mark.parametrize(
+    "draft", [StudiesDraft, JudgeDraft, ReportDraft, WrittenDraft, MendedDraft, CheckDraft]
+)
 needs_openai = pytest.mark.skipif(find_spec("openai") is None, reason="willowbark[openai] is not installed")
 
 
@@ -75,7 +87,7 @@ def by_rote(body: dict[str, Any]) -> Answer | Response:
     """Calls each search tool once; fills in every schema."""
     form = body.get("response_format", {})
     if form.get("type") == "json_schema":
-        return json.dumps(rote(form["json_schema"]["schema"]))
+        return written_by(body) or json.dumps(rote(form["json_schema"]["schema"]))
     tools = [tool["function"]["name"] for tool in body.get("tools") or []]
     if tools and body.get("tool_choice") != "none" and body["messages"][-1]["role"] != "tool":
         return {name: {"query": "migraine"} for name in tools if name.startswith("search_")}
@@ -96,7 +108,7 @@ async def test_no_call_of_the_whole_team_is_refused(own: bool, monkeypatch: pyte
         report = await research(QUESTION, settings=settings, model_client=client, offline=True, max_iterations=2)
         await close(client)
     asked = [body["response_format"]["json_schema"]["name"] for body in server.bodies if "response_format" in body]
-    assert {"StudiesDraft", "JudgeDraft", "ReportDraft"} <= set(asked)
+    assert {"StudiesDraft", "JudgeDraft", "WrittenDraft"} <= set(asked)
     assert server.refused == []
     schemas = json.dumps([body.get("response_format", {}) for body in server.bodies])
     assert ("maxLength" in schemas) == own

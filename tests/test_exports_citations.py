@@ -11,9 +11,9 @@ from exports_sample import REFERENCES, empty, hostile, reference, sample
 from hypothesis import given
 from hypothesis import strategies as st
 
+from willowbark.agents.exports import render
+from willowbark.agents.exports.citations import citation_key, escape_latex
 from willowbark.agents.report.model import ResearchReport
-from willowbark.teams.exports import render
-from willowbark.teams.exports.citations import citation_key, escape_latex
 
 PREPRINT = reference(
     5,
@@ -154,6 +154,16 @@ def test_names_of_people_are_taken_apart_and_groups_kept_whole() -> None:
         {"family": "van der Berg-Smith", "given": "J.-P."},
         {"family": "O'Neil", "given": "K. A.", "suffix": "Jr"},
         {"literal": "WHO Study Group"},
+    ]
+    beyond = ["Ødegård Å", "Škarić Ž-Đ", "Amelin IuA", "Ünal ÇÖ 3rd", "Chen Yu", "Παπαδόπουλος Γ", "Pfizer"]
+    assert csl(report({**PREPRINT, "authors": beyond}))[0]["author"] == [
+        {"family": "Ødegård", "given": "Å."},
+        {"family": "Škarić", "given": "Ž.-Đ."},
+        {"family": "Amelin", "given": "Iu. A."},
+        {"family": "Ünal", "given": "Ç. Ö.", "suffix": "3rd"},
+        {"literal": "Chen Yu"},
+        {"family": "Παπαδόπουλος", "given": "Γ."},
+        {"literal": "Pfizer"},
     ]
     sponsor = {**REFERENCES[2], "authors": ["Pfizer AB"]}
     assert csl(report(sponsor))[0]["author"] == [{"literal": "Pfizer AB"}]

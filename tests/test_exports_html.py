@@ -12,7 +12,7 @@ import pytest
 from defusedxml.ElementTree import fromstring
 from exports_sample import empty, hostile, reference, row, sample
 
-from willowbark.teams.exports import render
+from willowbark.agents.exports import render
 from willowbark.tools.records.evidence import Citation, Evidence
 from willowbark.tools.records.registry import linked_hosts
 

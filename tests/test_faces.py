@@ -18,7 +18,7 @@ from willowbark.agents.report.model import ReportMessage, ResearchReport
 from willowbark.teams import ResearchTeam, Settings, research
 from willowbark.teams.faces.cli import app
 from willowbark.teams.faces.mcp import Server
-from willowbark.teams.faces.notebook import ask
+from willowbark.teams.faces.notebook import research_in_cell
 from willowbark.teams.page.live_runs import LiveRuns
 from willowbark.teams.run.options import RunOptions
 from willowbark.tools.errors import UsageError
@@ -61,7 +61,7 @@ async def on_the_page() -> str:
 
 async def in_a_notebook() -> str:
     pytest.importorskip("IPython", reason="needs the extra `notebook`")
-    return (await ask(QUESTION)).to_json()
+    return (await research_in_cell(QUESTION)).to_json()
 
 
 async def by_a_team_loaded_from_json() -> str:

@@ -6,6 +6,7 @@ import pytest
 from exports_sample import effect, empty, row, sample
 
 from willowbark.agents.report.content import DrugCandidate, TrialRow
+from willowbark.agents.report.frames import COLUMNS, FrameName
 from willowbark.tools.errors import UsageError
 
 pd = pytest.importorskip("pandas")
@@ -37,7 +38,7 @@ def test_each_row_is_a_row_and_what_is_not_reported_is_missing_and_never_zero() 
 def test_without_pandas_the_way_out_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pandas", None)
 
-    with pytest.raises(UsageError, match=r"pip install '\.\[notebook\]'"):
+    with pytest.raises(UsageError, match=r"install .*'\.\[notebook\]'"):
         sample().to_dataframe()
 
 
@@ -45,3 +46,29 @@ def test_a_report_is_one_line_where_a_notebook_shows_text() -> None:
     pretty = pytest.importorskip("IPython.lib.pretty")
 
     assert pretty.pretty(sample()) == f"<ResearchReport: {sample().title}; 1 candidate>"
+
+
+def test_frames_of_drugs_and_studies_have_a_row_each() -> None:
+    report = sample()
+    drugs, studies = report.drugs, report.to_dataframe("studies")
+
+    assert list(drugs["drug"]) == report.drug_candidates
+    assert drugs.loc[0, "supporting"] == len(report.candidates[0].supporting_citations)
+    assert list(studies["key"]) == [study.key for study in report.studies]
+    assert str(studies["randomised"].dtype) == "Int64"
+    assert drugs.isin(["not reported"]).sum().sum() == 0
+
+
+@pytest.mark.parametrize("of", COLUMNS)
+def test_polars_makes_the_same_frames(of: FrameName) -> None:
+    pytest.importorskip("polars", reason="polars is no dependency")
+    for report in (sample(), empty()):
+        pandas, polars = report.to_dataframe(of), report.to_dataframe(of, library="polars")
+        assert (polars.columns, polars.height) == (list(pandas.columns), len(pandas))
+
+
+def test_a_frame_that_does_not_exist_is_refused_with_those_that_do() -> None:
+    with pytest.raises(UsageError, match="there is no frame 'studys'; choose from evidence, candidates, drugs"):
+        sample().to_dataframe("studys")
+    with pytest.raises(UsageError, match="arrow: frames are of pandas or polars"):
+        sample().to_dataframe(library="arrow")

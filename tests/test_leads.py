@@ -28,6 +28,7 @@ from willowbark.tools.errors import SearchError, SourceRefused, SourceUnavailabl
 from willowbark.tools.http.endpoints import Endpoints, RateLimiter
 from willowbark.tools.http.reply import Reply
 from willowbark.tools.http.transport import ExchangeLog, Recorder, RetryPolicy, Transport
+from willowbark.tools.installation import advise_extra
 from willowbark.tools.library import open_library
 from willowbark.tools.records.registry import cards, default_engine, offered, web_engines
 from willowbark.tools.search import Status, source_class
@@ -303,7 +304,7 @@ def test_without_a_key_or_the_package_the_doctor_says_how_an_engine_is_turned_on
     assert not set(web_engines()) & set(offered())
     assert "brave: off (the web is not searched by Brave; set BRAVE_API_KEY)" in lines
     assert "serpapi: off (the web is not searched by SerpApi; set SERPAPI_API_KEY)" in lines
-    assert f"duckduckgo: off ({cards()['duckduckgo'].off}; pip install '.[web]')" in lines
+    assert f"duckduckgo: off ({cards()['duckduckgo'].off}; {advise_extra('web')})" in lines
     with pytest.raises(UsageError, match=r"duckduckgo is searched by the package ddgs, which is not installed"):
         endpoints.require(["pubmed", "duckduckgo"])
 

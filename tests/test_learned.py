@@ -12,9 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from willowbark.tools.reading.document import Document
-from willowbark.tools.reading.encoder import LONGEST, Pieces, View, encoder, shown
-from willowbark.tools.reading.learned import FIELDS, LearnedReader, _find_quoted, consistent, decide
+from willowbark.tools.reading.encoder import LONGEST, encoder, shown
+from willowbark.tools.reading.fields import FIELDS
+from willowbark.tools.reading.learned import LearnedReader, _find_quoted, consistent, decide
 from willowbark.tools.reading.reading import Comparator, Effect, Match, OutcomeKind, Role, verdict_from
+from willowbark.tools.reading.view import Pieces, View
 
 TITLE = "Propranolol in migraine: a placebo-controlled trial"
 TEXT = (

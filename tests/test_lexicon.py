@@ -138,6 +138,11 @@ def test_a_class_has_the_members_of_the_classes_within_it() -> None:
         ("varenicline", [], ["antidepressants", "nicotinic receptor partial agonists"], True),
         ("colchicine", ["Gout"], ["gout drugs"], True),
         ("bevacizumab", ["Colorectal Neoplasms"], ["anticancer drugs"], True),
+        ("conjugated estrogens", [], ["estrogens"], True),
+        ("conjugated estrogens/medroxyprogesterone acetate", [], ["estrogens"], True),
+        ("estrogen and progestin", [], ["hormone therapy"], True),
+        ("estradiol/norethindrone", [], ["estrogens"], True),
+        ("medroxyprogesterone", [], ["estrogens"], False),
     ],
 )
 def test_members_endings_and_uses_make_a_drug_one_of_a_class(

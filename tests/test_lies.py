@@ -11,8 +11,8 @@ from autogen_core.models import CreateResult, LLMMessage
 from benchmarks.prompt_tokens import StandIn, prompt_kind, quoting_report
 from builders import QUESTION
 
+from willowbark.agents.exports import as_html
 from willowbark.agents.report.model import ResearchReport
-from willowbark.teams.exports import as_html
 from willowbark.teams.run.research import research
 
 pytestmark = pytest.mark.whole
@@ -94,7 +94,9 @@ def shown(report: ResearchReport) -> str:
 
 async def test_a_report_shows_none_of_a_hundred_lies_and_all_that_a_model_quotes() -> None:
     client = Liar()
-    report = await research(QUESTION, model_client=client, offline=True, max_iterations=2, max_seconds=3000)
+    report = await research(
+        QUESTION, model_client=client, offline=True, max_iterations=2, max_seconds=3000, words="quoted"
+    )
     assert report.analyst == "liar"
     everything = shown(report).casefold()
     assert [said for _, said in LIES if said.casefold() in everything] == []

@@ -54,6 +54,7 @@ from willowbark.teams.ledger import DEFAULT_PATH, Ledger
 from willowbark.tools.http.attempts import RetryPolicy
 from willowbark.tools.http.endpoints import Endpoints
 from willowbark.tools.http.transport import Transport
+from willowbark.tools.installation import advise_extra
 from willowbark.tools.library import open_library
 from willowbark.tools.records.enclosure import blocks
 from willowbark.tools.records.registry import cards, offered
@@ -377,7 +378,7 @@ def test_a_missing_extra_is_named_in_a_line(monkeypatch: pytest.MonkeyPatch) -> 
     result = CliRunner().invoke(cli.app, ["mcp"])
 
     assert result.exit_code == 2
-    assert "pip install '.[mcp]'" in result.stderr
+    assert advise_extra("mcp") in result.stderr
 
 
 def send(server: subprocess.Popen[str], **message: Any) -> None:

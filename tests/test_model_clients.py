@@ -181,7 +181,7 @@ def test_a_missing_key_is_named(name: str, variable: str) -> None:
 def test_a_missing_extra_is_one_line_with_the_command(provider: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, PROVIDERS[provider].library, None)  # as if it were not installed
 
-    with pytest.raises(UsageError, match=rf"pip install '\.\[{provider}\]'"):
+    with pytest.raises(UsageError, match=rf"install .*'\.\[{provider}\]'"):
         model_client(f"{provider}/x", settings(), environment())
 
 

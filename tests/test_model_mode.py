@@ -139,8 +139,9 @@ async def test_each_role_is_asked_of_its_own_model_and_paid_for_at_its_own_price
 ) -> None:
     server = OpenAIServer(by_rote, takes_bounds=True)
     with server.running() as url:
-        roles = {"reader": "openai/cheap", "judge": "openai/strong"}
+        roles = {"reader": "openai/cheap", "judge": "openai/strong", "checker": "openai/check"}
         prices = {"openai/main": (0, 0), "openai/cheap": (1_000_000, 0), "openai/strong": (0, 1_000_000)}
+        prices["openai/check"] = (2_000_000, 0)
         llm = LLMSettings(
             model="openai/main",
             base_url=url,
@@ -151,12 +152,18 @@ async def test_each_role_is_asked_of_its_own_model_and_paid_for_at_its_own_price
         monkeypatch.setenv("OPENAI_API_KEY", KEY)
         report = await research(QUESTION, settings=Settings(llm=llm), offline=True, max_iterations=1)
     asked = {(body["response_format"]["json_schema"]["name"], body["model"]) for body in forms(server.bodies)}
-    assert {("StudiesDraft", "cheap"), ("JudgeDraft", "strong"), ("ReportDraft", "main")} == asked
+    assert {
+        ("StudiesDraft", "cheap"),
+        ("JudgeDraft", "strong"),
+        ("WrittenDraft", "main"),
+        ("CheckDraft", "check"),
+    } == asked
     assert [body for body in forms(server.bodies) if GUIDANCE not in body["messages"][0]["content"]] == []
     spent = {turn.agent: turn for turn in report.usage}
     assert spent["reading"].cost_usd == spent["reading"].prompt_tokens
     assert spent["judge"].cost_usd == spent["judge"].completion_tokens
     assert spent["report"].cost_usd == 0
+    assert spent["checker"].cost_usd == 2 * spent["checker"].prompt_tokens
     assert "Prompts: version 20" in report.to_appendix()
 
 

@@ -22,13 +22,17 @@ pytest.importorskip("ipykernel", reason="needs the extra `notebook`")
 
 QUICK = {"research.max_iterations": 1, "research.max_results_per_tool": 10}
 CELL = f"""
-from willowbark.teams.faces.notebook import ask
-report = await ask({QUESTION!r})
+from willowbark.teams.faces.notebook import research_in_cell
+report = await research_in_cell({QUESTION!r})
 print(report.stop_reason, len(report.executive_summary) >= 100)
 """
 
 
-SCRIPTS_CELL = CELL.replace("willowbark.teams.faces.notebook", "willowbark").replace("await ", "")
+SCRIPTS_CELL = f"""
+from willowbark import ask
+report = ask({QUESTION!r})
+print(report.stop_reason, len(report.executive_summary) >= 100)
+"""
 """The same words as in a script."""
 
 
@@ -139,7 +143,7 @@ async def test_a_second_interruption_ends_the_run(monkeypatch: pytest.MonkeyPatc
             ended.set()
 
     monkeypatch.setattr(notebook, "research_stream", endless)
-    cell = asyncio.create_task(notebook.ask(QUESTION))
+    cell = asyncio.create_task(notebook.research_in_cell(QUESTION))
     await began.wait()
     for _ in range(2):
         cell.cancel()
@@ -184,9 +188,9 @@ def test_the_display_keeps_its_height_and_shows_neither_markup_nor_markdown() ->
 
 APPROVED = f"""
 from willowbark.teams.config import Settings
-from willowbark.teams.faces.notebook import ask
+from willowbark import ask
 short = Settings.load().overridden({QUICK!r})
-report = await ask({QUESTION!r}, settings=short, approve=True)
+report = ask({QUESTION!r}, settings=short, approve=True)
 print(report.approval.decided_by, "|", report.approval.via, "|", report.approval.because)
 print(len(report.drug_candidates), len(report.approval.set_aside) > 0)
 """

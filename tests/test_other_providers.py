@@ -6,13 +6,12 @@ from typing import Any
 
 import pytest
 from anthropic_server import AnthropicServer, failure, message
-from autogen_core.models import UserMessage
-from benchmarks.prompt_tokens import quoting_report
 from builders import QUESTION, needs
 from ollama_server import OllamaServer, named
 from openai_server import Answer, OpenAIServer
 from starlette.responses import JSONResponse, Response
-from test_provider_quirks import VERDICT, good, kind_of
+from test_provider_quirks import VERDICT, good
+from writing_model import kind_of, written_by
 
 from willowbark.agents.report.model import ResearchReport
 from willowbark.teams.config import LLMSettings, ResearchSettings, Settings, ToolSettings
@@ -51,16 +50,7 @@ def searching(body: Body) -> Answer | Response:
     if kind_of(body) == "JudgeDraft":
         more = [{"closes": "x", "specialist": who, "query": "propranolol"} for who in ("literature", "mechanism")]
         return json.dumps({**VERDICT, "next_searches": more})
-    if kind_of(body) == "ReportDraft":
-        return json.dumps(quoting_report([UserMessage(content=said_in(body), source="user")]))
-    return good(body)
-
-
-def said_in(body: Body) -> str:
-    """All that a user said."""
-    contents = [each["content"] for each in body["messages"] if each["role"] == "user"]
-    blocks = [block for each in contents for block in (each if isinstance(each, list) else [{"text": each}])]
-    return "\n".join(block.get("text", "") for block in blocks)
+    return written_by(body) or good(body)
 
 
 @needs("anthropic")
@@ -75,7 +65,7 @@ async def test_a_team_on_anthropic_is_never_refused_and_each_specialist_has_its_
     names = [name for tools in offered for name in tools]
     assert sorted(names) == sorted(set(names))
     drafts = {kind_of(body) for body in server.bodies} - {"choice", "word"}
-    assert drafts == {"StudiesDraft", "JudgeDraft", "ReportDraft"}
+    assert drafts == {"StudiesDraft", "JudgeDraft", "WrittenDraft", "CheckDraft"}
     drafted = [body for body in server.bodies if kind_of(body) in drafts]
     assert [body for body in drafted if "cache_control" not in body["system"][-1]] == []
 
@@ -136,5 +126,5 @@ async def test_a_team_on_ollama_asks_for_its_context_and_is_held_to_schemas() ->
     options = {"num_ctx": 16_384, "temperature": 0.0, "num_predict": 900}
     assert [body for body in server.bodies if body["options"] != options] == []
     asked = {named(body["format"]) for body in server.bodies if isinstance(body.get("format"), dict)}
-    assert asked == {"StudiesDraft", "JudgeDraft", "ReportDraft"}
+    assert asked == {"StudiesDraft", "JudgeDraft", "WrittenDraft", "CheckDraft"}
     assert report.tokens_used == 12 * (len(server.bodies) - 1)  # not that of the one word before

@@ -26,6 +26,7 @@ LOCKS = (
     ".ci/axe.txt",
     ".ci/docs.txt",
     ".ci/mutants.txt",
+    ".ci/types.txt",
 )
 FLOORS = ("agents", "tools", "teams")
 SEED = 1

@@ -19,8 +19,8 @@ from builders import QUESTION
 from exports_sample import WITHOUT_BROWSER
 from starlette.datastructures import QueryParams
 
+from willowbark.agents.exports import FORMATS
 from willowbark.teams.events import AgentEvent
-from willowbark.teams.exports import FORMATS
 from willowbark.teams.ledger import Ledger
 from willowbark.teams.page import app
 from willowbark.teams.page.app import TOKEN_VARIABLE, choices

@@ -74,7 +74,7 @@ def cut() -> CreateResult:
 
 
 async def written(client: Writer) -> ResearchReport:
-    reporter = ReportAgent("report", client, fallback=BaselineChatCompletionClient())
+    reporter = ReportAgent("report", client, words="quoted", fallback=BaselineChatCompletionClient())
     thread = [asked(), findings("literature", reply(*POOL)), verdict("synthesize", stop_reason="sufficient_evidence")]
     return cast(ResearchReport, await spoken(reporter, *thread))
 

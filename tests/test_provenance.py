@@ -30,7 +30,9 @@ def read(
 
 async def report_on(*pool: Evidence, quote: str = SAID) -> ResearchReport:
     claim = Claim(drug="propranolol", evidence_key="pmid:1", quote=quote, stance="supports")
-    agent = ReportAgent("report", scripted(ReportDraft(claims=[claim], candidates=[]).model_dump_json()))
+    agent = ReportAgent(
+        "report", scripted(ReportDraft(claims=[claim], candidates=[]).model_dump_json()), words="quoted"
+    )
     messages = [asked(), findings("literature", reply(*pool)), verdict("synthesize", stop_reason="no_new_evidence")]
     return cast(ResearchReport, await spoken(agent, *messages))
 

@@ -7,13 +7,14 @@ from importlib.util import find_spec
 from typing import Any
 
 import pytest
-from autogen_core.models import UserMessage
 from builders import QUESTION, judge_draft
 from faults.server import SourceServer
 from openai_server import Answer, OpenAIServer, refusal, rote
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from test_drafts import by_rote
+from writing_model import kind_of, written_by
 
+from willowbark.agents.autogen import UserMessage
 from willowbark.agents.report.model import ResearchReport
 from willowbark.teams.config import LLMSettings, ResearchSettings, Settings, ToolSettings
 from willowbark.teams.model_clients import close, model_client
@@ -29,22 +30,6 @@ Body = dict[str, Any]
 Said = Answer | Response
 
 
-def kind_of(body: Body) -> str:
-    """What a request asks: `choice`, a draft by name, or `word` for one word."""
-    form = body.get("response_format") or {}
-    if form.get("type") == "json_schema":
-        return str(form["json_schema"]["name"])
-    said = json.dumps([body.get("system"), body["messages"]])
-    for name, field in (
-        ("StudiesDraft", "equivalence"),
-        ("JudgeDraft", "mechanism_score"),
-        ("ReportDraft", "claims"),
-    ):
-        if f'\\"{field}\\"' in said and "of this schema" in said:
-            return name
-    return "choice" if body.get("tools") else "word"
-
-
 def good(body: Body) -> Said:
     """What a model answers that does as it is told, and finds nothing."""
     kind = kind_of(body)
@@ -55,7 +40,7 @@ def good(body: Body) -> Said:
         return '{"studies": []}'
     if kind == "JudgeDraft":
         return json.dumps(VERDICT)
-    return json.dumps({"claims": [], "candidates": []}) if kind == "ReportDraft" else "ready"
+    return written_by(body) or "ready"
 
 
 VERDICT = judge_draft(mechanism_score=3, clinical_evidence_score=5, candidates_score=5, confidence=0.4)
@@ -201,7 +186,7 @@ async def test_what_cannot_is_named_and_counted_and_the_run_comes_to_its_report(
     assert report.tokens_used == tokens
 
 
-@pytest.mark.parametrize("kind", ["JudgeDraft", "ReportDraft"])
+@pytest.mark.parametrize("kind", ["JudgeDraft", "WrittenDraft"])
 async def test_what_is_too_long_for_a_model_is_answered_by_rules_by_name(kind: str, sources: SourceServer) -> None:
     said = "This model's maximum context length is 8 tokens."
     report, _ = await ran(on(kind, lambda _: refusal(400, said)), sources)

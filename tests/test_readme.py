@@ -6,11 +6,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from benchmarks.readme import QUESTION, replace_excerpt, write_excerpt
+from benchmarks.example_reports import replay_example
+from benchmarks.readme import replace_excerpt, write_excerpt
 from builders import run_python
 from goldens import assert_golden
-
-from willowbark.teams.run.research import research
 
 pytestmark = pytest.mark.whole
 
@@ -50,7 +49,8 @@ def test_an_example_runs(where: str, code: str, tmp_path: Path) -> None:
     assert result.returncode == 0, f"{where}\n{result.stderr[-2000:]}"
 
 
-def test_the_excerpt_is_the_demos_own_report() -> None:
-    report = asyncio.run(research(QUESTION, offline=True, ledger=None))
+@pytest.mark.filterwarnings("ignore:Resolved model mismatch")
+def test_the_excerpt_is_the_examples_own_report() -> None:
+    report = asyncio.run(replay_example())
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     assert_golden(ROOT / "README.md", replace_excerpt(readme, write_excerpt(report)), renew="make excerpt")

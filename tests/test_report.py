@@ -53,7 +53,7 @@ def drafted(*claims: Claim, **fields: Any) -> str:
 
 
 async def written(*messages: Any, answers: tuple[str, ...] = (), agent: ReportAgent | None = None) -> ResearchReport:
-    reporter = agent or ReportAgent("report", scripted(*answers))
+    reporter = agent or ReportAgent("report", scripted(*answers), words="quoted")
     thread = list(messages or THREAD)
     judged = any(isinstance(message, AssessmentMessage) for message in thread)
     thread += [] if judged else [verdict("synthesize", stop_reason="sufficient_evidence")]
@@ -215,7 +215,7 @@ async def test_bare_figures_stand_only_where_no_other_drug_is_named_beside_them(
 
 
 async def test_people_get_the_report_as_text_before_the_message() -> None:
-    reporter = ReportAgent("report", scripted(drafted(CLAIM)))
+    reporter = ReportAgent("report", scripted(drafted(CLAIM)), words="quoted")
     events = [event async for event in reporter.on_messages_stream(list(THREAD), CancellationToken())]
     assert isinstance(events[0], TextMessage)
     assert "**Not judged:** too little was read. One trial reports benefit: propranolol." in events[0].content
@@ -227,12 +227,14 @@ SEARCHED = (asked(), findings("literature", reply(TRIAL)))
 
 
 async def test_called_before_the_judge_it_asks_for_a_verdict_and_writes_with_it() -> None:
-    reporter = ReportAgent("report", scripted(drafted(CLAIM)))
+    reporter = ReportAgent("report", scripted(drafted(CLAIM)), words="quoted")
     first = (await reporter.on_messages(list(SEARCHED), CancellationToken())).chat_message
     report = await written(verdict("synthesize", stop_reason="sufficient_evidence"), agent=reporter)
 
     later = findings("trials", reply(AGAINST), iteration=2)
-    again = (await ReportAgent("report", scripted()).on_messages([*THREAD, later], CancellationToken())).chat_message
+    again = (
+        await ReportAgent("report", scripted(), words="quoted").on_messages([*THREAD, later], CancellationToken())
+    ).chat_message
 
     assert isinstance(first, TextMessage)
     assert "I ask the judge for a verdict" in first.content
@@ -241,8 +243,8 @@ async def test_called_before_the_judge_it_asks_for_a_verdict_and_writes_with_it(
 
 
 async def test_called_again_without_a_verdict_it_writes_and_says_so_also_when_loaded_from_its_state() -> None:
-    reporter = ReportAgent("report", scripted(drafted(CLAIM)))
-    other = ReportAgent("report", scripted(drafted(CLAIM)))
+    reporter = ReportAgent("report", scripted(drafted(CLAIM)), words="quoted")
+    other = ReportAgent("report", scripted(drafted(CLAIM)), words="quoted")
     await reporter.on_messages(list(SEARCHED), CancellationToken())
     await other.load_state(await reporter.save_state())
     message = (await other.on_messages([], CancellationToken())).chat_message

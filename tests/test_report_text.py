@@ -117,7 +117,9 @@ async def written() -> ResearchReport:
     quote = STUDIES["propranolol"][0].format("Propranolol")
     claim = Claim(drug="propranolol", evidence_key="pmid:10000000", quote=quote, stance="supports")
     drafts = scripted(ReportDraft.model_validate({"claims": [claim.model_dump()]}).model_dump_json())
-    message = (await ReportAgent("report", drafts).on_messages(thread, CancellationToken())).chat_message
+    message = (
+        await ReportAgent("report", drafts, words="quoted").on_messages(thread, CancellationToken())
+    ).chat_message
     assert isinstance(message, ReportMessage)
     return message.content.model_copy(update={"generated_at": WHEN})
 

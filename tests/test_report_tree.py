@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from pydantic import TypeAdapter
 from rich.console import Console
 
+from willowbark.agents.exports import render
 from willowbark.agents.report.forms import markdown
 from willowbark.agents.report.forms.blocks import (
     Cite,
@@ -41,7 +42,6 @@ from willowbark.agents.report.model import ResearchReport
 from willowbark.agents.report.tables import best_estimate
 from willowbark.agents.report.texts import write_blocks, write_lines
 from willowbark.agents.report.tree import MOST_BLOCKS, rows_of_blocks
-from willowbark.teams.exports import render
 from willowbark.teams.faces.terminal import print_report
 from willowbark.teams.page.app import render_report
 from willowbark.tools.records.registry import linked_hosts

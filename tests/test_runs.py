@@ -17,15 +17,16 @@ from builders import QUESTION
 from exports_sample import WITHOUT_BROWSER, sample
 from typer.testing import CliRunner, Result
 
+from willowbark.agents.exports import FORMATS
 from willowbark.teams.config import Settings
 from willowbark.teams.events import AgentEvent
-from willowbark.teams.exports import FORMATS
 from willowbark.teams.faces.cli import app
 from willowbark.teams.faces.runs import print_runs
 from willowbark.teams.ledger import DEFAULT_PATH, Ledger
 from willowbark.teams.ledger.database import pack
 from willowbark.teams.run.history import RunRow, differences, find_run
 from willowbark.tools.errors import UsageError
+from willowbark.tools.installation import advise_extra
 from willowbark.tools.whole_file import write_file
 
 OLDER, NEWER = "20250601-120000-quit-smoking-0a1b", "20250602-120000-quit-smoking-0a1b"
@@ -147,8 +148,8 @@ def test_an_unknown_format_is_refused_and_the_known_ones_named(folders: Path) ->
 
 def test_a_missing_extra_is_one_line_with_the_command(monkeypatch: pytest.MonkeyPatch, folders: Path) -> None:
     monkeypatch.setitem(sys.modules, "docx", None)
-    monkeypatch.delitem(sys.modules, "willowbark.teams.exports.docx", raising=False)
-    assert "pip install '.[report]'" in complaint(invoke("export", OLDER, "--to", "csv,docx"))
+    monkeypatch.delitem(sys.modules, "willowbark.agents.exports.docx", raising=False)
+    assert advise_extra("report") in complaint(invoke("export", OLDER, "--to", "csv,docx"))
     assert not (folders / "runs" / OLDER / "evidence.csv").exists(), "nothing is written before all is rendered"
 
 

@@ -21,8 +21,8 @@ from faults.server import SourceServer
 from pydantic import SecretStr
 
 from willowbark.agents.baseline import BaselineChatCompletionClient
+from willowbark.agents.exports import render
 from willowbark.teams.config import OutputSettings, ResearchSettings, Settings
-from willowbark.teams.exports import render
 from willowbark.teams.research_team import ResearchTeam, default_participants
 from willowbark.teams.run.research import research_stream
 from willowbark.tools.errors import SearchError

@@ -30,6 +30,7 @@ def state(drug: str, says: Any, **more: Any) -> StatedView:
     return StatedView(drug=drug, says=says, basis="judgement", passage=StudyPassage(text=f"{drug}."), **more)
 
 
+B = ("drug b",)
 MARKER = compare("A", "placebo", "arm", endpoint="surrogate")
 AFTER_RUN_IN = compare("A", None, "arm", against="baseline_on_drug")
 
@@ -119,6 +120,58 @@ TABLE: list[tuple[str, Study, str, str]] = [
         "drug a",
         "missed",
     ),
+    (
+        "what all take, called effective",
+        build(compare("A and B", "B", "arm"), background=("drug b",), statements=(state("drug b", "works"),)),
+        "drug b",
+        "combined",
+    ),
+    (
+        "what all take, called ineffective",
+        build(compare("A and B", "B", "arm"), background=("drug b",), statements=(state("drug b", "does_not_work"),)),
+        "drug b",
+        "none",
+    ),
+    ("its gain where an arm had no more than it", build(compare("B", None, "arm"), background=B), "drug b", "supports"),
+    ("the same, by what all take", build(compare("untreated", None, "arm"), background=B), "drug b", "supports"),
+    ("more of what all take", build(compare("B", "untreated", "arm"), background=B), "drug b", "supports"),
+    (
+        "better than another drug in one outcome, worse in another",
+        build(compare("A", "B", "arm", outcome="healing"), compare("A", "B", "versus", outcome="relapse")),
+        "drug a",
+        "neutral",
+    ),
+    (
+        "its own arm changed in one outcome unclearly, in another not",
+        build(compare("A", None, None, None), compare("A", None, "neither", False)),
+        "drug a",
+        "neutral",
+    ),
+    (
+        "a secondary outcome without difference, and called effective",
+        build(compare("A", "placebo", "neither", False, primary=False), statements=(state("drug a", "works"),)),
+        "drug a",
+        "supports",
+    ),
+    (
+        "the primary outcome without difference, and called effective",
+        build(compare("A", "placebo", "neither", False, primary=True), statements=(state("drug a", "works"),)),
+        "drug a",
+        "missed",
+    ),
+    (
+        "alone before added to another",
+        build(compare("A and B", "B", "neither", False), compare("A", "placebo", "arm", endpoint="surrogate")),
+        "drug a",
+        "supports",
+    ),
+    (
+        "the control of a study of markers",
+        build(compare("A", "B", "arm", endpoint="surrogate"), aim="other"),
+        "drug b",
+        "none",
+    ),
+    ("process alone", build(compare("A", "B", "arm", endpoint="process")), "drug a", "none"),
     ("a hedged gain", build(compare("A", "placebo", "arm", hedged=True)), "drug a", "neutral"),
 ]
 

@@ -15,6 +15,8 @@
 Messages say what, where and what to do. They never include a URL, since a URL can include a key.
 """
 
+from .installation import advise_extra
+
 
 class WillowbarkError(Exception): ...
 
@@ -31,7 +33,7 @@ class MissingExtra(UsageError):
         self.what, self.extra = what, extra
 
     def __str__(self) -> str:
-        return f"{self.what} needs an extra: pip install '.[{self.extra}]' in the folder of Willowbark's source"
+        return f"{self.what} needs an extra: {advise_extra(self.extra)}"
 
 
 class ReadingStopped(WillowbarkError): ...

@@ -1,7 +1,8 @@
 """Counts, lists and names in words."""
 
+import difflib
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 LONGEST = 90  # characters of a condition or drug name in a sentence
 
@@ -59,3 +60,13 @@ def as_spelt(name: str, text: str) -> str:
     """
     found = re.search(rf"\b{re.escape(name)}\b", text, re.IGNORECASE)
     return found[0] if found else name
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """Suggest the known name closest to an unknown one, in brackets to append to a message.
+
+    >>> nearest("pubmd", ["pubmed", "chembl"])
+    " (did you mean 'pubmed'?)"
+    """
+    close = difflib.get_close_matches(name, list(known), n=1, cutoff=0.5)
+    return f" (did you mean {close[0]!r}?)" if close else ""

@@ -11,8 +11,8 @@ from pydantic import BaseModel, ConfigDict, Field, GetCoreSchemaHandler, GetJson
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, core_schema
 
+from willowbark.tools.appraisal.judgement import Domain
 from willowbark.tools.questions.kinds import QUESTIONS
-from willowbark.tools.reading.reading import Match
 from willowbark.tools.records.study import Aim, ArmRole, OutcomeClass, ResultBasis, Stated
 
 MAX_QUERY = 1900  # characters; llama.cpp refuses grammars with 2,000 repetitions, and sources accept no more
@@ -24,6 +24,9 @@ MAX_DRUGS = 12  # of an arm
 MAX_COMPARISONS = 16  # of a review
 MAX_STATEMENTS = 12
 MAX_HARMS = 8
+MAX_SENTENCE = 600  # characters of a written sentence
+MAX_KEYS = 8  # records that one sentence rests on
+MAX_CHECKED = 120  # sentences of a report
 _BOUNDS = frozenset({"minLength", "maxLength", "minItems", "maxItems", "minimum", "maximum"})
 """Keywords that some OpenAI models refuse in strict mode:
 https://platform.openai.com/docs/guides/structured-outputs"""
@@ -52,6 +55,8 @@ Score = Annotated[int, Field(ge=0, le=10)]
 Count = Annotated[int, Field(ge=0)]
 """People; 0 where they are not told, since small models write a number rather than null."""
 Told = Literal["yes", "no", "untold"]
+BorneOut = Literal["yes", "partly", "no"]
+"""Whether passages say what a sentence says."""
 
 
 class Draft(BaseModel):
@@ -90,84 +95,77 @@ class NextSearch(Draft):
     query: Query = Field(description="In the form that the specialist takes; of drugs just the generic name.")
 
 
-class Reason(Draft):
-    """A reason for a score, in one of the phrases that a report may show."""
-
-    says: Literal[
-        "trials against placebo",
-        "trials against active drugs",
-        "trials agree",
-        "trials contradict each other",
-        "trials ended early",
-        "trials are large",
-        "trials are small",
-        "trials are short",
-        "trials are old",
-        "only surrogate outcomes",
-        "only uncontrolled studies",
-        "only reviews",
-        "only other people than those asked about",
-        "only animal or laboratory studies",
-        "results are not posted",
-        "too little was read",
-        "target known",
-        "target unknown",
-        "way from target to condition known",
-        "way from target to condition unknown",
-    ]
-    drugs: Annotated[list[ShortName], UpTo(40)] = Field(description="Generic names; empty where it holds for all.")
+Keys = Annotated[list[Annotated[str, UpTo(300)]], UpTo(8)]
+"""Of records, as they stand in the prompt."""
+Words = Annotated[str, UpTo(400)]
+"""A model's own sentence or two."""
 
 
-class Gap(Draft):
-    """What the evidence lacks, in one of the phrases that a report may show."""
+class ReasonDraft(Draft):
+    """A sentence of the judge's with the records that it rests on."""
 
-    missing: Literal[
-        "a drug with evidence",
-        "drugs that databases list",
-        "newer drugs",
-        "further records",
-        "hits that were not read",
-        "full texts",
-        "a trial against placebo",
-        "a comparison with an established drug",
-        "a second trial",
-        "a larger trial",
-        "a longer trial",
-        "results of registered trials",
-        "trials without effect",
-        "outcomes that patients feel",
-        "results in the people asked about",
-        "harms",
-        "doses",
-        "mechanisms and labels",
-        "the way from target to condition",
-    ]
-    drugs: Annotated[list[ShortName], UpTo(40)] = Field(
-        description="Generic names or classes; empty where it is on none."
-    )
+    text: Words
+    keys: Keys
 
 
-class KeyFinding(Draft):
-    """A reading that decides the question; the report quotes its sentence."""
+class DomainDraft(Draft):
+    """One of GRADE's domains for a drug."""
+
+    domain: Domain
+    lowered: Annotated[int, Field(ge=0, le=2)]
+    reason: Words
+    keys: Keys
+
+
+class DrugDraft(Draft):
+    """What the judge says of a drug."""
+
+    drug: ShortName
+    reason: Words
+    keys: Keys
+    domains: Annotated[list[DomainDraft], UpTo(5)]
+    level: Literal["high", "moderate", "low", "very_low", "cannot_tell"]
+    not_for: Words
+
+
+class StrikeDraft(Draft):
+    """A reading that should not count."""
 
     evidence_key: Annotated[str, UpTo(300)]
     drug: ShortName
+    reason: Words
+
+
+class MisreadDraft(Draft):
+    """A record that should be read again."""
+
+    evidence_key: Annotated[str, UpTo(300)]
+    reason: Words
 
 
 class JudgeDraft(Draft):
     """A model's assessment of a round; counts, known candidates and the decision are set by rule."""
 
-    mechanism_reasons: Annotated[list[Reason], UpTo(8)]
+    misread: Annotated[list[MisreadDraft], UpTo(6)]
+    strikes: Annotated[list[StrikeDraft], UpTo(20)]
+    decides: Annotated[list[ReasonDraft], UpTo(12)]
+    contradicts: Annotated[list[ReasonDraft], UpTo(8)]
+    drugs: Annotated[list[DrugDraft], UpTo(40)]
+    mechanism_reasoning: Words
     mechanism_score: Score
-    clinical_reasons: Annotated[list[Reason], UpTo(8)]
+    clinical_reasoning: Words
     clinical_evidence_score: Score
-    drug_candidates: Annotated[list[ShortName], UpTo(40)] = Field(description="Generic names.")
     candidates_score: Score
-    key_findings: Annotated[list[KeyFinding], UpTo(12)]
-    gaps: Annotated[list[Gap], UpTo(12)]
+    gaps: Annotated[list[Words], UpTo(12)]
     next_searches: Annotated[list[NextSearch], UpTo(40)]
-    reasoning: Annotated[str, UpTo(1200, least=20)] = Field(description="For the other agents; no report shows it.")
+    reasoning: Annotated[str, UpTo(1200, least=20)] = Field(description="For the other agents.")
     confidence: float = Field(ge=0.0, le=1.0)
+    is_enough: bool
+
+    @property
+    def drug_candidates(self) -> list[str]:
+        """The drugs that it speaks of, the best first."""
+        return [each.drug for each in self.drugs]
 
     @property
     def next_search_queries(self) -> list[str]:
@@ -235,7 +233,6 @@ class StudyDraft(Draft):
     evidence_key: Annotated[str, UpTo(300)]
     aim: Aim
     condition: Annotated[str, UpTo(200)]
-    match: Match
     people: Annotated[str, UpTo(200)]
     randomised: Count
     background: Annotated[list[ShortName], UpTo(MAX_DRUGS)]
@@ -264,6 +261,56 @@ class ReportDraft(Draft):
     """A model's part of a report; everything else in it is computed."""
 
     claims: Annotated[list[ClaimDraft], UpTo(120)]
+
+
+class SentenceDraft(Draft):
+    """A sentence of a report in a model's words, with the keys of what it rests on."""
+
+    text: Annotated[str, UpTo(MAX_SENTENCE, least=1)]
+    keys: Annotated[list[ShortName], UpTo(MAX_KEYS)]
+
+
+class DrugParagraphDraft(Draft):
+    """A paragraph on one drug."""
+
+    drug: ShortName
+    sentences: Annotated[list[SentenceDraft], UpTo(8)]
+
+
+class WrittenDraft(Draft):
+    """A model's answer in its own words; a report shows the sentences that stand."""
+
+    answer: Annotated[list[SentenceDraft], UpTo(24)]
+    drugs: Annotated[list[DrugParagraphDraft], UpTo(16)]
+    mechanism: Annotated[list[SentenceDraft], UpTo(12)]
+    would_change: Annotated[list[SentenceDraft], UpTo(8)]
+
+
+class MendedSentenceDraft(SentenceDraft):
+    """A sentence written again."""
+
+    number: Count
+
+
+class MendedDraft(Draft):
+    """Sentences that did not stand, written again; those left out are given up."""
+
+    sentences: Annotated[list[MendedSentenceDraft], UpTo(MAX_CHECKED)]
+
+
+class SentenceVerdictDraft(Draft):
+    """What a checker says of one sentence."""
+
+    number: Count
+    words: Annotated[str, UpTo(300)] = Field(description="Words that the passages do not bear out; else empty.")
+    borne_out: BorneOut
+    advises: bool
+
+
+class CheckDraft(Draft):
+    """A checker's verdicts, one a sentence."""
+
+    verdicts: Annotated[list[SentenceVerdictDraft], UpTo(MAX_CHECKED)]
 
 
 class QuestionDraft(BaseModel, extra="forbid"):

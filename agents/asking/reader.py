@@ -1,14 +1,15 @@
 """Has a model read records in small concurrent batches, each once, and checks each quote in its record.
 
-A model gives the record's study: arms, comparisons with quoted sentences, harms and the authors' statements; what it
-says of each drug follows by rule. What does not stand is returned once with the reason; then it is left out, and where
-a whole study does not stand, the learned reader's readings count.
+A model gives the record's study: arms, comparisons with quoted sentences, harms and the authors' statements, whatever
+is asked; what it says of each drug follows by rule. What does not stand, and what its own passage does not bear out, is
+returned once with the reason. Then the first is left out and the second is disputed and counts for nothing; a record
+without a study is absent, and no other reader steps in for it.
 """
 
 import asyncio
 import hashlib
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain, pairwise
@@ -18,15 +19,16 @@ from pydantic import BaseModel
 
 from willowbark.agents.autogen import CancellationToken, ChatCompletionClient, RequestUsage
 from willowbark.tools.appraisal.appraised import condition_of
-from willowbark.tools.appraisal.candidates import has_background, wanted_drugs
-from willowbark.tools.appraisal.views import MatchedStudy, views_of
+from willowbark.tools.appraisal.candidates import wanted_drugs
+from willowbark.tools.appraisal.views import MatchedStudy, match_by_words, views_of
 from willowbark.tools.lexicon import find_conditions
-from willowbark.tools.questions import Question
+from willowbark.tools.questions import Question, parse_question
 from willowbark.tools.reading.document import Document
 from willowbark.tools.reading.reading import Reading
 from willowbark.tools.reading.screening import readable
 from willowbark.tools.reading.sections import WHOLE_SHOWN, excerpted, places, why_whole
-from willowbark.tools.records.enclosure import enclose_lines
+from willowbark.tools.records.card import STUDIES
+from willowbark.tools.records.enclosure import enclose_lines, unmarked
 from willowbark.tools.records.evidence import Evidence
 from willowbark.tools.records.registry import kind_of
 from willowbark.tools.wording import counted, listed
@@ -42,8 +44,14 @@ BATCH_CHARACTERS = 40_000  # of the records of one prompt on average
 WHOLE_CHARACTERS = 60_000  # of the records of one prompt on average, where their full texts are shown whole
 MAX_DRUGS = 10  # of one record asked about by name; a model may add others
 TABLE_CHARACTERS = 2_000  # of the rows of a full text's tables in a prompt
-REPLACED = "studies {} were rejected and replaced by the trained reader's readings"
+MOST_DISPUTED = 0.05
+"""Share of a model's comparisons and statements above which none counts: of a strong model's at most 0.01 are disputed
+in the recorded runs, of the same with "better" in all of them 0.06 to 0.34."""
+FEWEST_DISPUTED = 3
+ABSENT = "studies {} were rejected: their records count for nothing"
 LEFT_OUT = "studies {} lost a part"
+TIME_UP = "its time was up"
+OMITTED = "the model left it out of its answer"
 
 
 @dataclass(frozen=True)
@@ -54,6 +62,7 @@ class ToRead:
     drugs: tuple[str, ...]
     """Generic names found in it by the lexicon; may be empty."""
     condition: str
+    """The one asked about, which no prompt names."""
     in_short: bool = False
     """Whether its results and conclusions are shown without the other sentences."""
     is_whole: bool = False
@@ -66,9 +75,9 @@ class ToRead:
 
     @property
     def fingerprint(self) -> str:
-        """Hash of the text, so that none is read twice for a condition, but for its full text."""
+        """Hash of the text, so that none is read twice, whatever is asked, but for its full text."""
         whole = "\nwhole" if self.is_whole else ""
-        return hashlib.sha256(f"{self.condition}\n{plain(self.page.whole)}{whole}".encode()).hexdigest()[:32]
+        return hashlib.sha256(f"{plain(self.page.whole)}{whole}".encode()).hexdigest()[:32]
 
     @property
     def line(self) -> dict[str, Any]:
@@ -118,10 +127,46 @@ class WholeTexts(BaseModel, frozen=True, extra="forbid"):
     batch_tokens: tuple[int, int] = (0, 0)
 
 
+class UnreadRecord(BaseModel, frozen=True, extra="forbid"):
+    """A publication or trial that was fetched and of which the model read nothing that stands."""
+
+    key: str
+    reason: str
+    is_absent: bool = False
+    """Whether the model was asked and its answer does not stand, so that no other reader's reading counts."""
+
+
+class ReadingCounts(BaseModel, frozen=True, extra="forbid"):
+    """How much a model read of what it was asked to read."""
+
+    asked: int = 0
+    """Records."""
+    read: int = 0
+    """Records whose study stands, in whole or in part."""
+    refused: int = 0
+    """Records whose study was refused, or left out of the answer."""
+    parts: int = 0
+    """Comparisons and statements that it gave."""
+    disputed: int = 0
+    """Of these, those that their own passages do not bear out."""
+
+    def __add__(self, other: "ReadingCounts") -> "ReadingCounts":
+        """Add the counts of another turn."""
+        mine, others = self.model_dump(), other.model_dump()
+        return ReadingCounts(**{name: mine[name] + others[name] for name in mine})
+
+    @property
+    def is_unreliable(self) -> bool:
+        """Whether so many readings are disputed that none of the model's should count."""
+        return self.disputed >= FEWEST_DISPUTED and self.disputed > MOST_DISPUTED * self.parts
+
+
 @dataclass
 class ReadingResults:
     """Results of reading records."""
 
+    question: Question = field(default_factory=lambda: parse_question(""))
+    """The one by whose words studies are matched until a model matches them."""
     done: set[str] = field(default_factory=set)
     """Fingerprints of the records that were read."""
     refused: dict[tuple[str, str], list[str]] = field(default_factory=dict)
@@ -136,6 +181,10 @@ class ReadingResults:
     """Part of `usage` for full texts that were shown whole."""
     shortened: Counter[str] = field(default_factory=Counter)
     """Number of full texts of which excerpts were shown in the end, by why the whole failed."""
+    unread: dict[str, UnreadRecord] = field(default_factory=dict)
+    """Records without a study that stands, by key, each with the reason."""
+    asked: int = 0
+    """Number of records that the model was asked to read."""
     _checked: dict[str, CheckedStudy] = field(default_factory=dict)
     _studies: dict[str, MatchedStudy] = field(default_factory=dict)
     _views: dict[str, list[Reading]] = field(default_factory=dict)
@@ -147,6 +196,7 @@ class ReadingResults:
 
         With `is_mended` it answers a refusal: what it mends joins the study of its record.
         """
+        asked = self.question
         by_key = {given.record.key: given for given in batch}
         refused: list[tuple[StudyDraft, str]] = []
         for draft in drafts:
@@ -156,7 +206,7 @@ class ReadingResults:
                 continue
             former = self._checked.get(given.record.key)
             if former is not None and not is_mended:
-                self.note(REPLACED, "a record is read twice", draft)
+                self.note(LEFT_OUT, "a record is read twice", draft)
                 continue
             try:
                 checked = checked_study(draft, given, version)
@@ -166,13 +216,38 @@ class ReadingResults:
             checked = checked if former is None else joined(former, checked)
             if checked is not former:
                 self._checked[given.record.key] = checked
-                read = MatchedStudy(study=checked.study, condition=given.condition, match=draft.match)
+                read = match_by_words(checked.study, asked, given.condition)
                 self._studies[given.record.key] = read
                 self._views[given.record.key] = views_of(read, given.page.whole)
             if checked.problems:
                 refused.append((draft, "; ".join(checked.problems)))
         self.done |= {given.fingerprint for given in batch}
         return refused
+
+    def note_omitted(self, batch: Sequence[ToRead]) -> None:
+        """Note which records of an answered prompt have no study that stands, and why."""
+        refused = {key: reason for (what, reason), keys in self.refused.items() if what == ABSENT for key in keys}
+        for given in batch:
+            key = given.record.key
+            if key not in self._checked:
+                self.unread[key] = UnreadRecord(key=key, reason=refused.get(key[:60], OMITTED), is_absent=True)
+
+    def note_unanswered(self, batch: Sequence[ToRead], reason: str) -> None:
+        """Note that a model gave no answer to a prompt."""
+        self.failures[reason] += len(batch)
+        for given in batch:
+            self.unread[given.record.key] = UnreadRecord(key=given.record.key, reason=reason)
+
+    @property
+    def counts(self) -> ReadingCounts:
+        """How much was read."""
+        return ReadingCounts(
+            asked=self.asked,
+            read=len(self._checked),
+            refused=sum(each.is_absent for each in self.unread.values()),
+            parts=sum(checked.parts for checked in self._checked.values()),
+            disputed=sum(len(checked.disputed) for checked in self._checked.values()),
+        )
 
     @property
     def studies(self) -> list[MatchedStudy]:
@@ -183,6 +258,10 @@ class ReadingResults:
     def readings(self) -> list[Reading]:
         """What the studies say of each drug, for the condition that they were read for."""
         return [view for views in self._views.values() for view in views]
+
+    def has_settled(self, given: ToRead) -> bool:
+        """Whether a record has a study that stands, or a reason for having none."""
+        return given.fingerprint in self.done or given.record.key in self.unread
 
     def has(self, draft: StudyDraft) -> bool:
         """Whether a draft's record has a study that stands."""
@@ -238,10 +317,20 @@ def _add_tokens(tokens: tuple[int, int], usage: RequestUsage | None) -> tuple[in
     return tokens[0] + usage.prompt_tokens, tokens[1] + usage.completion_tokens
 
 
-def to_read(pool: Iterable[Evidence], asked: Question, *, in_short: bool = False) -> list[ToRead]:
-    """Select what may report on drugs in the condition: publications, and trials that stopped or posted results.
+def list_unreadable(pool: Iterable[Evidence], asked: Question) -> list[UnreadRecord]:
+    """List the publications and trials that hold nothing to read, each with the reason."""
+    given = {each.record.key for each in to_read(pool, asked)}
+    others = [record for record in pool if kind_of(record) in STUDIES and record.key not in given]
+    return [
+        UnreadRecord(key=record.key, reason="no results posted" if record.trial else "no abstract") for record in others
+    ]
 
-    The model decides whether one is on the condition, named as in the question.
+
+def to_read(pool: Iterable[Evidence], asked: Question, *, in_short: bool = False) -> list[ToRead]:
+    """Select what may report on drugs: publications, and trials that stopped or posted results.
+
+    No word of the question decides: a model says later what is on topic. Only errata, letters and other publications
+    without an abstract whose titles name no drug, and trials without a result, are left aside.
     """
     known = condition_of(asked)
     condition = next((each.text for each in find_conditions(asked.text) if each.name == known), known)
@@ -250,7 +339,7 @@ def to_read(pool: Iterable[Evidence], asked: Question, *, in_short: bool = False
         drugs = wanted_drugs(record, asked)
         trial, is_publication = record.trial, kind_of(record) == "publication"
         tells = record.has_abstract if is_publication else trial and (trial.results or trial.why_stopped)
-        if (tells or (drugs and is_publication)) and has_background(record, asked):
+        if tells or (drugs and is_publication):
             found.append(
                 ToRead(record, tuple(drugs), condition, in_short and is_publication, is_whole=bool(why_whole(record)))
             )
@@ -262,11 +351,12 @@ class _Stage:
     """Reading of one turn's records: what its prompts share."""
 
     client: ChatCompletionClient
-    question: str
     marker: str
     token: CancellationToken
     gathered: Gathered | None
     """Collects the prompts for the provider's batch API; None to ask directly."""
+    misread: Mapping[str, str] = field(default_factory=dict)
+    """Why records are read again, by key."""
     found: ReadingResults = field(default_factory=ReadingResults)
     free: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(AT_ONCE))
 
@@ -282,6 +372,7 @@ class _Stage:
         else:
             async with self.free:
                 answer = await self._ask(batch)
+        is_answered = answer.given is not None
         if answer.given is None and answer.was_too_long and len(batch) > 1:
             halves = batch[: len(batch) // 2], batch[len(batch) // 2 :]
             await asyncio.gather(*(self.read(half, is_first=False) for half in halves))
@@ -289,7 +380,7 @@ class _Stage:
             found.shortened[answer.failures[-1]] += len(batch)
             await self.read([replace(record, is_whole=False) for record in batch], is_first=False)
         elif answer.given is None:
-            found.failures[answer.failures[-1]] += len(batch)
+            found.note_unanswered(batch, answer.failures[-1])
         elif refused := found.take(answer.given.studies, batch, version):
             named = {draft.evidence_key for draft, _ in refused}
             shown = [each for each in batch if each.record.key in named]
@@ -301,13 +392,20 @@ class _Stage:
                 found.take(answer.given.studies[: len(refused)], batch, version, is_mended=True)
             for draft, reason in refused:
                 if not found.has(draft):
-                    found.note(REPLACED, reason, draft)
+                    found.note(ABSENT, reason, draft)
             found.note_left_out(draft for draft, _ in refused)
+        if is_answered:
+            found.note_omitted(batch)
 
     async def _ask(self, batch: Sequence[ToRead], further: str = "") -> ModelAnswer[StudiesDraft]:
-        head = f"Question: {' '.join(self.question.split())}\nCondition: {batch[0].condition}\n"
         shown = enclose_lines([each.line for each in batch], self.marker)
-        messages = to_ask(prompt("reader.md"), "\n".join(filter(None, [head + shown, further])), source="reader")
+        why = [
+            f"- {each.record.key}: {unmarked(self.misread[each.record.key])}"
+            for each in batch
+            if each.record.key in self.misread
+        ]
+        again = "\n".join(["A judge calls earlier readings of these wrong:", *why]) if why else ""
+        messages = to_ask(prompt("reader.md"), "\n".join(filter(None, [shown, again, further])), source="reader")
         answer = await ask([self.client], messages, StudiesDraft, self.token)
         add_usage(self.found.usage, answer.usage)
         if batch[0].is_whole:
@@ -324,17 +422,19 @@ async def read(
     timeout_s: float | None = None,
     *,
     in_batch: bool = False,
+    misread: Mapping[str, str] | None = None,
 ) -> ReadingResults:
     """Have a model read records in concurrent batches.
 
     Args:
         client: the model.
-        question: as it was asked.
+        question: as it was asked; by its words studies are matched, and no prompt holds it.
         records: to be read, without duplicates.
         marker: marks the blocks of records.
         cancellation_token: stops the reading.
         timeout_s: seconds for all of them; unread records are counted. None, or a provider's batch API, has no limit.
         in_batch: whether to use that API.
+        misread: why records that were read before are read again, by key.
     """
     whole = [record for record in records if record.is_whole]
     batches = [
@@ -342,7 +442,9 @@ async def read(
         *_cut_evenly(whole, WHOLE_CHARACTERS),
     ]
     gathered = Gathered(len(batches)) if in_batch else None
-    stage = _Stage(client, question, marker, cancellation_token, gathered)
+    stage = _Stage(client, marker, cancellation_token, gathered, misread or {})
+    stage.found.question = parse_question(question)
+    stage.found.asked = len(records)
     stage.found.whole = WholeTexts(publications=len(whole), characters=sum(record.characters for record in whole))
     tasks = [asyncio.ensure_future(stage.read(batch)) for batch in batches]
     for task in tasks:
@@ -358,8 +460,7 @@ async def read(
             task.cancel()
     found.batch_notes = gathered.notes if gathered else []
     if late:
-        unread = sum(each.fingerprint not in found.done for each in records) - found.failures.total()
-        found.failures["its time was up"] += unread
+        found.note_unanswered([each for each in records if not found.has_settled(each)], TIME_UP)
     return found
 
 

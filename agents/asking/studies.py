@@ -17,6 +17,7 @@ from willowbark.tools.appraisal.views import GAP
 from willowbark.tools.lexicon import canonical_drug, find_drugs
 from willowbark.tools.reading.assembler import find_estimate
 from willowbark.tools.reading.numbers import drugs_dosed, is_bare, is_of_other_arm, is_of_other_kind, spelled_number
+from willowbark.tools.reading.passages import denies_effect, find_wrong_use
 from willowbark.tools.reading.reading import QuotedPassage
 from willowbark.tools.reading.screening import addressed_to_machines, tells_what_to_do
 from willowbark.tools.reading.sections import places, section_of
@@ -37,7 +38,7 @@ from willowbark.tools.records.study import (
     StudyPassage,
 )
 
-from .claims import Claim, locate, passage_of, plain
+from .claims import Claim, drugs_named, locate, passage_of, plain
 from .drafts import ArmDraft, ComparisonDraft, HarmDraft, StatementDraft, StudyDraft
 
 if TYPE_CHECKING:
@@ -70,6 +71,8 @@ _YES: dict[str, bool | None] = {"yes": True, "no": False, "untold": None}
 _ROLES = {"placebo": "placebo", "none": "no treatment", "usual_care": "usual care"}
 _UNKNOWN = "another treatment"
 _SECOND_HAND = frozenset({"cited", "recommendation"})
+_ADVICE = frozenset({"give", "avoid", "harms"})
+"""What authors state in sentences that may say what should be done."""
 
 
 D = TypeVar("D")
@@ -93,10 +96,23 @@ class CheckedStudy:
     @property
     def problems(self) -> list[str]:
         """What a model is told to mend."""
-        return [*self.dropped, *self.emptied]
+        return [*self.dropped, *self.disputed, *self.emptied]
+
+    @property
+    def disputed(self) -> list[str]:
+        """Comparisons and statements that their own passages do not bear out, a reason each."""
+        rows = [("comparison", order, row.disputed) for order, row in enumerate(self.study.comparisons, 1)]
+        views = [("statement", order, view.disputed) for order, view in enumerate(self.study.statements, 1)]
+        return [f"{what} {order} is not borne out: {why}" for what, order, why in (*rows, *views) if why]
+
+    @property
+    def parts(self) -> int:
+        """Number of comparisons and statements that it gave, those that were left out among them."""
+        kept = len(self.study.comparisons) + len(self.study.statements)
+        return kept + sum(not line.startswith("harm") for line in self.dropped)
 
 
-class _Passage(NamedTuple):
+class _LocatedQuote(NamedTuple):
     """What a quote was found as."""
 
     parts: tuple[QuotedPassage, ...]
@@ -309,6 +325,7 @@ class _Check:
         text = " ".join(part.text for part in passage.parts)
         favours: Favours | None = None if draft.favours == "untold" else draft.favours
         equivalence: Equivalence | None = None if draft.equivalence == "none" else draft.equivalence
+        is_gain = favours == "arm" and draft.significant != "no" and equivalence is None and bool(arm.drugs)
         return Comparison(
             arm=arm.name,
             versus=versus.name if versus else None,
@@ -325,9 +342,10 @@ class _Check:
             estimate=self._find_estimate(draft.estimate, text, arm),
             hedged=draft.hedged,
             passage=passage.joined,
+            disputed=find_wrong_use(text, arm.drugs[0], draft.condition or self._draft.condition) if is_gain else "",
         )
 
-    def _find_result(self, draft: ComparisonDraft, arm: Arm, versus: Arm | None) -> _Passage:
+    def _find_result(self, draft: ComparisonDraft, arm: Arm, versus: Arm | None) -> _LocatedQuote:
         """Find the sentences of a result, which are on a drug of either arm; Refused if they are none."""
         drugs = (*arm.drugs, *(versus.drugs if versus else ()))
         if drugs:
@@ -338,9 +356,9 @@ class _Check:
         is_told_early = draft.basis in _SECOND_HAND and found is not None and not found.zones <= {"A"}
         return self._find_passage(draft.quote, drugs, is_result=not is_told_early)
 
-    def _find_passage(self, quote: str, drugs: Sequence[str], *, is_result: bool) -> _Passage:
+    def _find_passage(self, quote: str, drugs: Sequence[str], *, is_result: bool) -> _LocatedQuote:
         parts = [self._find_part(part, drugs, is_result=is_result) for part in self._cut(quote)]
-        return _Passage(tuple(parts))
+        return _LocatedQuote(tuple(parts))
 
     def _find_part(self, quote: str, drugs: Sequence[str], *, is_result: bool) -> QuotedPassage:
         problem = "has no quote"
@@ -385,7 +403,7 @@ class _Check:
         problem = _why_no_figure(plain(draft.value), plain(text), arm.drugs, "tolerability")
         if problem:
             raise Refused(problem)
-        passage = _Passage((found.passage,)).joined
+        passage = _LocatedQuote((found.passage,)).joined
         what, written = _as_written(text, plain(draft.what)), _as_written(text, plain(draft.value))
         return _label(draft.arm), ArmHarm(what=what, written=written, passage=passage)
 
@@ -394,9 +412,14 @@ class _Check:
         if not drug:
             raise Refused("names no drug")
         is_second_hand = draft.basis in _SECOND_HAND
-        passage = self._find_passage(draft.quote, (drug,), is_result=not is_second_hand)
-        text = plain(" ".join(part.text for part in passage.parts))
+        if draft.says in _ADVICE:
+            passage = self._find_advice(draft.quote, drug)
+        else:
+            passage = self._find_passage(draft.quote, (drug,), is_result=not is_second_hand)
+        said = " ".join(part.text for part in passage.parts)
+        text = plain(said)
         reason = " ".join(draft.reason.split()) if plain(draft.reason) in text else ""
+        denial = denies_effect(said) if draft.says == "works" else ""
         return StatedView(
             drug=drug,
             says=draft.says,
@@ -404,7 +427,18 @@ class _Check:
             condition=self._own_words(draft.condition) or None,
             reason=reason,
             passage=passage.joined,
+            disputed=f"its sentence says “{denial}”" if denial else "",
         )
+
+    def _find_advice(self, quote: str, drug: str) -> _LocatedQuote:
+        """Find whole sentences that advise for or against a drug: "should be avoided with tamoxifen"."""
+        found = locate(quote, self._record)
+        if found is None or addressed_to_machines(quote):
+            raise Refused("quotes a passage that is not in its record")
+        named = drugs_named(quote, drug, self._record)
+        if named and drug not in named:
+            raise Refused(f"is on {drug}, which its quote is not")
+        return _LocatedQuote((found.passage,))
 
 
 def _label(name: str) -> str:

@@ -6,8 +6,8 @@ from functools import lru_cache
 from itertools import islice
 
 from willowbark.agents.asking.claims import Claim, Stance, passage_of
-from willowbark.agents.asking.drafts import Gap, JudgeDraft, KeyFinding, NextSearch, Reason, ReportDraft
-from willowbark.agents.assessment import AssessmentRequest
+from willowbark.agents.asking.drafts import DrugDraft, JudgeDraft, NextSearch, ReasonDraft, ReportDraft
+from willowbark.agents.assessment import MIN_SCORE, AssessmentRequest
 from willowbark.agents.findings import Specialist
 from willowbark.agents.report.writing import DraftRequest
 from willowbark.tools.appraisal import Direction
@@ -27,7 +27,7 @@ from willowbark.tools.records.evidence import Evidence
 from willowbark.tools.records.registry import gives
 from willowbark.tools.search import Status
 from willowbark.tools.toolbox import MAX_DRUGS, InputKind, citations_query
-from willowbark.tools.wording import capital, counted
+from willowbark.tools.wording import capital, counted, listed
 from willowbark.tools.works.drug_names import codes_in
 
 LEADING = 6  # candidates whose mechanisms count for the mechanism score
@@ -53,9 +53,9 @@ class _Plan:
 
     specialists: Sequence[Specialist]
     searches: list[NextSearch] = field(default_factory=list)
-    gaps: list[Gap] = field(default_factory=list)
+    gaps: list[str] = field(default_factory=list)
 
-    def ask(self, gap: Gap, why: str, queries: Sequence[str], takes: InputKind) -> None:
+    def ask(self, gap: str, why: str, queries: Sequence[str], takes: InputKind) -> None:
         """Assign queries to all specialists that accept them, with the gap and why it should be closed."""
         able = [each.name for each in self.specialists if takes in each.takes]
         if queries and able:
@@ -88,7 +88,7 @@ class _Plan:
             codes = codes_in(record for search in request.searches for record in search.records)
             queries = _combine_drugs([name for drug in wanted for name in (drug, *codes.get(drug, ()))], condition)
         why = f"Further records on {', '.join(wanted)}, for or against."
-        self.ask(Gap(missing="further records", drugs=wanted), why, queries, "queries")
+        self.ask(name_gap("further records", wanted), why, queries, "queries")
 
     def ask_mechanisms(self, request: AssessmentRequest, searched: Collection[str]) -> None:
         """Ask for records that test how the leading drugs might act, all in one query."""
@@ -98,21 +98,21 @@ class _Plan:
         through = ", ".join(f"{each.drug} through {each.target}" for each in hypotheses)
         query = _drop_searched([" OR ".join(tests)] if tests else [], searched)
         acting = list(dict.fromkeys(each.drug for each in hypotheses))
-        way = Gap(missing="the way from target to condition", drugs=acting)
+        way = name_gap("the way from target to condition", acting)
         self.ask(way, f"Records on how drugs act: {through}.", query, "queries")
 
     def ask_later(self, later: Mapping[str, Mapping[str, InputKind]], asked: Question, query: str) -> None:
         """Ask what was left for later: the question's own query, its conditions and drugs."""
-        due: Mapping[str, tuple[Gap, Sequence[str]]] = {
-            "queries": (Gap(missing="further records", drugs=[]), [query]),
-            "conditions": (Gap(missing="drugs that databases list", drugs=[]), asked.conditions),
-            "drugs": (Gap(missing="mechanisms and labels", drugs=list(asked.drugs)), asked.drugs),
+        due: Mapping[str, tuple[str, Sequence[str]]] = {
+            "queries": (name_gap("further records", []), [query]),
+            "conditions": (name_gap("drugs that databases list", []), asked.conditions),
+            "drugs": (name_gap("mechanisms and labels", list(asked.drugs)), asked.drugs),
         }
         why = "The sources that the kind of question left for later."
         for specialist, tools in later.items():
             for takes in dict.fromkeys(tools.values()):
-                gap, queries = due.get(takes, (None, ()))
-                if gap is not None and queries:
+                gap, queries = due.get(takes, ("", ()))
+                if gap and queries:
                     self.gaps.append(gap)
                     self.searches += [NextSearch(closes=why, specialist=specialist, query=each) for each in queries]
 
@@ -144,10 +144,17 @@ def assessment(request: AssessmentRequest) -> JudgeDraft:
     reasoning = f"Studies support or contradict {counted(len(decided), 'drug')}; leading: {best}."
     plan = plan_round(asked, candidates, untried, request)
     return JudgeDraft(
+        misread=[],
+        strikes=[],
+        decides=[ReasonDraft(text="", keys=[items[0].key]) for items in decisive.values()],
+        contradicts=[],
+        drugs=[
+            DrugDraft(drug=c.drug, reason="", keys=[], domains=[], level="cannot_tell", not_for="") for c in decided
+        ],
         mechanism_score=mechanism,
-        mechanism_reasons=_reasons(("target known", known), ("target unknown", unknown)),
+        mechanism_reasoning=_say(("target known", known), ("target unknown", unknown)),
         clinical_evidence_score=clinical,
-        clinical_reasons=_reasons(
+        clinical_reasoning=_say(
             ("trials agree", [drug for drug, found in sides.items() if len(found) == 1 < len(trials[drug])]),
             ("trials contradict each other", [drug for drug, found in sides.items() if len(found) > 1]),
             ("trials are small", [d for d, found in trials.items() if 0 < count_participants(found) < OPTIMAL_SIZE]),
@@ -159,17 +166,25 @@ def assessment(request: AssessmentRequest) -> JudgeDraft:
             ),
         ),
         candidates_score=named,
-        drug_candidates=[candidate.drug for candidate in decided],
-        key_findings=[KeyFinding(evidence_key=items[0].key, drug=drug) for drug, items in decisive.items()],
         confidence=round((mechanism + clinical + named) / 30, 2),
-        gaps=plan.gaps,
+        is_enough=not request.progress.goes_on and mechanism >= MIN_SCORE,
+        gaps=list(dict.fromkeys(plan.gaps)),
         next_searches=plan.searches,
         reasoning=f"{reasoning if decided else _NO_EVIDENCE} {capital(request.progress.said)}.",
     )
 
 
-def _reasons(*told: tuple[str, list[str]]) -> list[Reason]:
-    return [Reason.model_validate({"says": says, "drugs": drugs}) for says, drugs in told if drugs]
+def _say(*told: tuple[str, list[str]]) -> str:
+    return "; ".join(name_gap(says, drugs) for says, drugs in told if drugs)
+
+
+def name_gap(what: str, drugs: Sequence[str]) -> str:
+    """Name what is missing, or why a score is given, with the drugs that it is about.
+
+    >>> name_gap("a second trial", ["timolol", "nadolol"])
+    'a second trial (timolol and nadolol)'
+    """
+    return f"{what} ({listed(list(dict.fromkeys(drugs)))})" if drugs else what
 
 
 def plan_round(
@@ -189,18 +204,18 @@ def plan_round(
     if not reading.has_ended:
         if not candidates and not untried:
             why = f"No drug with evidence on {about} was found."
-            plan.ask(Gap(missing="a drug with evidence", drugs=[]), why, _drop_searched(whole, searched), "queries")
+            plan.ask(name_gap("a drug with evidence", []), why, _drop_searched(whole, searched), "queries")
         for name in asked.drug_classes:
             members = _drop_searched(_combine_drugs(class_members(name), condition), searched)
             why = f"Records that name {name} by their own names alone."
-            plan.ask(Gap(missing="further records", drugs=[name]), why, members, "queries")
+            plan.ask(name_gap("further records", [name]), why, members, "queries")
         undecided = [candidate.drug for candidate in candidates if not candidate.has_verdict]
         trials = trial_queries(asked)
         plan.ask_drugs(candidates, [*decided, *untried, *undecided], trials, condition, request)
         unread = reading.unread if reading.goes_on else []
         further = [query for query in trials if query not in searched or query in unread] if reading.hits else []
         why = f"Trials and reviews on {about}."
-        plan.ask(Gap(missing="further records", drugs=[]), why, further[:1], "queries")
+        plan.ask(name_gap("further records", []), why, further[:1], "queries")
         plan.ask_mechanisms(request, searched)
 
         followed = {query for query in searched if query.startswith(citations_query(""))}
@@ -208,23 +223,23 @@ def plan_round(
             hanging = [key.removeprefix("pmid:") for key in _hangs_on(with_verdict[0]) if key.startswith("pmid:")]
             for pmid in [pmid for pmid in hanging if citations_query(pmid) not in followed][:1]:
                 why = f"The verdict on {decided[0]} hangs on PMID {pmid}: what cites it, and what it cites."
-                plan.ask(Gap(missing="a second trial", drugs=decided[:1]), why, [citations_query(pmid)], "citations")
+                plan.ask(name_gap("a second trial", decided[:1]), why, [citations_query(pmid)], "citations")
         if reading.goes_on and not set(trials).intersection(reading.unread):
             left = f"{reading.hits - reading.read:,} of {reading.hits:,} hits"
             pages = f"Further pages of {counted(len(reading.unread), 'query')}"  # may repeat others' hits
             why = f"{left if reading.hits > reading.read else pages} unread."
-            plan.ask(Gap(missing="hits that were not read", drugs=[]), why, reading.unread, "queries")
+            plan.ask(name_gap("hits that were not read", []), why, reading.unread, "queries")
     entries = [search for search in request.searches if gives(search.source) in ENTRIES]
     if entries and all(search.status is Status.UNAVAILABLE for search in entries) and request.iteration == 1:
         why = f"Drugs that databases list for {about}."
-        plan.ask(Gap(missing="drugs that databases list", drugs=[]), why, whole, "conditions")
+        plan.ask(name_gap("drugs that databases list", []), why, whole, "conditions")
     plan.ask_later(request.later, asked, preprocess_query(request.question))
     unknown = _find_unasked(decided[:MAX_DRUGS], {search.query for search in entries})
     if (
         not plan.searches or request.iteration >= LOOKED_UP_BY or request.most_rounds <= LOOKED_UP_BY
     ):  # in parallel with the reading
         why = f"Mechanisms and labels of {', '.join(unknown)}."
-        plan.ask(Gap(missing="mechanisms and labels", drugs=unknown), why, unknown, "drugs")
+        plan.ask(name_gap("mechanisms and labels", unknown), why, unknown, "drugs")
     return plan
 
 

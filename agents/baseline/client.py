@@ -193,17 +193,18 @@ _FULL_TEXTS = re.compile(r"\bfull texts? of PMID:?\s*(\d+)", re.IGNORECASE)
 """Matches `full_text_query` and variants that people type."""
 
 
-def _latest(messages: Sequence[LLMMessage]) -> tuple[str, list[str], list[tuple[FunctionCall, str]]]:
+def _latest(messages: Sequence[LLMMessage]) -> tuple[str, NextSearches, list[tuple[FunctionCall, str]]]:
     """Return the user's latest message and, since then, the judge's last queries and the calls with results."""
-    text, wanted = "", list[str]()
+    text, wanted = "", NextSearches(after_round=0, next_search_queries=[])
     pending, answered = dict[str, FunctionCall](), list[tuple[FunctionCall, str]]()
     for message in messages:
         if isinstance(message, UserMessage) and isinstance(message.content, str):
             if message.source == "user":
-                text, wanted, answered = follow_up([text, message.content]), [], []
+                text, answered = follow_up([text, message.content]), []
+                wanted = NextSearches(after_round=0, next_search_queries=[])
                 pending.clear()
             elif (said := extract(message.content, NextSearches)) is not None:
-                wanted = said.next_search_queries
+                wanted = said
         elif isinstance(message, AssistantMessage) and not isinstance(message.content, str):
             pending.update((call.id, call) for call in message.content)
         elif isinstance(message, FunctionExecutionResultMessage):
@@ -213,7 +214,8 @@ def _latest(messages: Sequence[LLMMessage]) -> tuple[str, list[str], list[tuple[
 
 def tool_calls(messages: Sequence[LLMMessage], tools: Sequence[Tool | ToolSchema]) -> list[FunctionCall]:
     """Choose arguments for each offered tool; the same messages give the same calls."""
-    text, wanted, answered = _latest(messages)
+    text, searches, answered = _latest(messages)
+    wanted = searches.next_search_queries
     question, schemas = parse_question(text), [tool if isinstance(tool, dict) else tool.schema for tool in tools]
     ways = {schema["name"]: asked_by(schema) for schema in schemas}
     for_conditions = asked_for_conditions(name.removeprefix("search_") for name in ways) if not wanted else ()
@@ -245,7 +247,7 @@ def tool_calls(messages: Sequence[LLMMessage], tools: Sequence[Tool | ToolSchema
                 of_others += [each for each in wanted if "drugs" in ways.values() and canonical_drug(each)]
                 first = first_queries(question, of_trials=gives(name.removeprefix("search_")) == "trial")
                 queries = [each for each in wanted if each not in of_others] if wanted else first
-                asked = [{"query": preprocess_query(query)} for query in queries]
+                asked = [{"query": query if searches.as_written else preprocess_query(query)} for query in queries]
                 given = [
                     each for query in asked for each in _next_pages(name, query, answered, has_pages="page" in fields)
                 ]

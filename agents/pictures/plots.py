@@ -1,4 +1,4 @@
-"""Draws forest plots as SVG and PNG, and counts of studies as PNG.
+"""Draws forest plots and overviews as SVG and PNG, and counts of studies as PNG.
 
 The same plot gives the same bytes: no clock, no random numbers.
 """
@@ -19,6 +19,7 @@ from willowbark.tools.records.enclosure import one_line
 
 from .counts import StudyCounts
 from .forest import ForestPlot, estimate
+from .panels import LEVELS, Panels
 
 WIDE, NARROW = 7.4, 3.3  # inches; shown at 740 px and 330 px, letters are at least 12 px high
 DPI = 200  # of PNGs: sharp in print at page width
@@ -44,8 +45,10 @@ _SETTINGS: dict[Any, Any] = {
 
 
 @lru_cache(maxsize=128)
-def draw(plot: ForestPlot, form: Literal["svg", "png"] = "svg", width: float = WIDE) -> bytes:
-    """Draw a plot on white; width `WIDE` for pages and documents, `NARROW` for phones."""
+def draw(plot: ForestPlot | Panels, form: Literal["svg", "png"] = "svg", width: float = WIDE) -> bytes:
+    """Draw a plot on white; width `WIDE` for pages and documents, `NARROW` for phones, but for overviews."""
+    if isinstance(plot, Panels):
+        return draw_overview(plot, form)
     is_narrow = width == NARROW
     file = io.BytesIO()
     with mpl.rc_context(_SETTINGS), warnings.catch_warnings():
@@ -84,6 +87,76 @@ def draw_counts(counts: StudyCounts) -> bytes:
     return file.getvalue()
 
 
+def draw_overview(overview: Panels, form: Literal["svg", "png"] = "svg") -> bytes:
+    """Draw the panels of an overview below each other, on white."""
+    painters = {"estimates": _draw_effects, "certainty": _draw_certainties, "years": _draw_years}
+    rows = {"estimates": len(overview.effects), "certainty": len(overview.certainties), "years": 6}
+    heights = [0.9 + 0.24 * rows[name] for name in overview.panels]
+    file = io.BytesIO()
+    with mpl.rc_context(_SETTINGS), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # as for forest plots
+        figure = Figure(figsize=(WIDE, sum(heights)), layout="constrained")
+        grid = figure.subplots(len(heights), 1, squeeze=False, gridspec_kw={"height_ratios": heights})
+        for name, axes in zip(overview.panels, grid[:, 0], strict=True):
+            painters[name](overview, axes)
+        names = ("Date", "Creator", "Format", "Type") if form == "svg" else ("Software",)
+        figure.savefig(file, format=form, dpi=DPI, metadata=dict.fromkeys(names))
+    return file.getvalue()
+
+
+def _draw_effects(overview: Panels, axes: Axes) -> None:
+    effects = overview.effects
+    for y, effect in enumerate(effects):
+        marker, colour = _STANCES[effect.direction]
+        axes.plot([effect.low, effect.high], [y, y], color=colour, linewidth=1.6, solid_capstyle="butt")
+        axes.plot([effect.value], [y], marker=marker, color=colour, markersize=5, linestyle="none")
+        written = f"{effect.value:g} ({effect.low:g} to {effect.high:g}) {effect.measure}"
+        axes.annotate(one_line(written, 44), (1.02, y), xycoords=("axes fraction", "data"), va="center")
+    axes.axvline(1, color=MUTED, linewidth=0.8, zorder=0)
+    axes.set_yticks(range(len(effects)), [one_line(f"{e.drug}, {e.study}", 40) for e in effects])
+    axes.set_ylim(len(effects) - 0.4, -0.6)
+    axes.tick_params(axis="y", length=0)
+    _set_log_axis(axes, [figure for effect in effects for figure in (effect.value, effect.low, effect.high)])
+    axes.set_xlabel("ratio (log scale); outcomes and comparators differ, so nothing is pooled")
+    axes.set_title("Effect estimates as reported", loc="left", fontsize=10)
+
+
+def _draw_certainties(overview: Panels, axes: Axes) -> None:
+    rows = range(len(overview.certainties))
+    places = [LEVELS.index(each.level) + 1 for each in overview.certainties]
+    axes.barh(rows, places, color=_STANCES["supports"][1], height=0.6)
+    axes.set_yticks(rows, [one_line(each.drug, 40) for each in overview.certainties])
+    axes.invert_yaxis()
+    axes.tick_params(axis="y", length=0)
+    axes.set_xlim(0, len(LEVELS))
+    axes.set_xticks(range(1, len(LEVELS) + 1), LEVELS)
+    axes.set_title("Certainty that it helps", loc="left", fontsize=10)
+
+
+def _draw_years(overview: Panels, axes: Axes) -> None:
+    years = [each.year for each in overview.years]
+    before = [0 for _ in years]
+    for side, stance in enumerate(("supports", "inconclusive", "contradicts"), 1):
+        numbers = [int(each[side]) for each in overview.years]
+        axes.bar(years, numbers, bottom=before, color=_STANCES[stance][1], label=stance, width=0.8)
+        before = [start + number for start, number in zip(before, numbers, strict=True)]
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+    axes.yaxis.set_major_locator(MaxNLocator(integer=True))
+    axes.set_title("Results by year of publication", loc="left", fontsize=10)
+    axes.legend(loc="upper left", ncols=3, handletextpad=0.4, columnspacing=1.2)
+    axes.margins(y=0.3)
+
+
+def _set_log_axis(axes: Axes, values: list[float]) -> None:
+    low, high = min([*values, 1.0]) / 1.25, max([*values, 1.0]) * 1.25
+    axes.set_xscale("log")
+    axes.set_xlim(low, high)
+    steps = next(steps for most, steps in TICKS.items() if high / low < most)
+    axes.xaxis.set_major_locator(LogLocator(subs=steps))
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axes.xaxis.set_minor_locator(NullLocator())
+
+
 def _draw_forest(plot: ForestPlot, axes: Axes, is_narrow: bool) -> None:
     rows, names = range(len(plot.effects)), [one_line(effect.study, 24) for effect in plot.effects]
     stances = [e.direction if e.direction in _STANCES else "inconclusive" for e in plot.effects]
@@ -104,13 +177,7 @@ def _draw_forest(plot: ForestPlot, axes: Axes, is_narrow: bool) -> None:
     axes.tick_params(axis="y", length=0)
     if plot.is_ratio:
         values = [v for e in plot.effects for v in (e.size.value, e.size.ci_low, e.size.ci_high) if v is not None]
-        low, high = min([*values, 1.0]) / 1.25, max([*values, 1.0]) * 1.25
-        axes.set_xscale("log")
-        axes.set_xlim(low, high)
-        steps = next(steps for most, steps in TICKS.items() if high / low < most)
-        axes.xaxis.set_major_locator(LogLocator(subs=steps))
-        axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-        axes.xaxis.set_minor_locator(NullLocator())
+        _set_log_axis(axes, values)
     axes.set_xlabel(plot.measures + (" (log scale)" if plot.is_ratio else ""))
     handles = [
         Line2D([], [], color=colour, marker=marker, linestyle="none", markersize=5, label=stance)

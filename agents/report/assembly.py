@@ -13,7 +13,7 @@ from willowbark.tools.mechanism import Chain, MechanismFindings, Node, Step
 from willowbark.tools.reading.screening import is_addressed_to_machines
 from willowbark.tools.reading.sections import licence_of, stated_limits
 from willowbark.tools.reading.text import says
-from willowbark.tools.records import Disease
+from willowbark.tools.records import Disease, Drug, DrugApproval
 from willowbark.tools.records.card import STUDIES
 from willowbark.tools.records.registry import cards, kind_of, title_of
 from willowbark.tools.wording import counted, listed, short
@@ -21,11 +21,12 @@ from willowbark.tools.works.trust import retraction_note, trust_summary
 
 from .answers import answer_of
 from .content import NONE_PROPOSED, NOT_REPORTED, DrugCandidate, EvidenceRow, StudyLimit
+from .corrected import list_corrections, tell_corrections
 from .findings import LONGEST, further_drugs, mechanism_of, mechanisms_found, methodology, safety
 from .material import Material
 from .model import ResearchReport
 from .summary import first_screen, in_short, rate_confidence
-from .tables import best_estimate, evidence_table, flow, list_studies, search_log, trial_table
+from .tables import best_estimate, evidence_table, flow, list_studies, rows_with_word, search_log, trial_table
 from .texts import References, Said, write_line, write_lines
 from .tree import rows_of_blocks
 
@@ -41,13 +42,22 @@ def assemble(material: Material, mechanisms: MechanismFindings) -> ResearchRepor
 
     Sections are written in the order that numbers the references.
     """
+    others = [candidate for candidate in material.candidates if candidate not in material.shown]
     evidence = evidence_table(material.shown, material.records)
+    evidence += rows_with_word(others, material.records)
     candidates = [_drug_candidate(candidate, material, mechanisms, evidence) for candidate in material.shown]
     answered = answer_of(material, mechanisms)
     blocks = rows_of_blocks(candidates, evidence)
+    lines = list_corrections(material)
+    corrected = tell_corrections(lines, evidence)
     parts = first_screen(material, candidates, answered)
+    if corrected is not None:
+        parts.insert(len(parts) - 1, corrected)  # before the advice, which ends the first screen
 
     references = References(material.records)
+    written = material.written
+    if written is not None:
+        references.cite(key for sentence in written.sentences() for key in sentence.citations)
     answer = references.write("What was asked", answered.below(parts[0].text)) if answered else None
     references.cite(key for part in parts for key in part.citations)
     references.cite(c.best_estimate.key for c in candidates if c.best_estimate and c.name in blocks)
@@ -64,7 +74,8 @@ def assemble(material: Material, mechanisms: MechanismFindings) -> ResearchRepor
     rated = rate_confidence(material, answered)
     return ResearchReport(
         title=write_line("summary", "title", m=material),
-        executive_summary=in_short(parts),
+        executive_summary=in_short(parts, written),
+        written=written,
         summary_parts=parts,
         research_question=material.dossier.question,
         answer=answer,
@@ -105,6 +116,9 @@ def assemble(material: Material, mechanisms: MechanismFindings) -> ResearchRepor
         trials=trial_table(material.candidates, material.records),
         search_log=search_log(material.dossier),
         flow=flow(material),
+        corrections=lines,
+        notes=list(material.notes),
+        not_understood=list(material.changes),
     )
 
 
@@ -149,6 +163,7 @@ def _drug_candidate(
             *candidate.cautions,
             *(f"Boxed warning: “{short(box.sentence, LONGEST)}” ({box.key})" for box in boxes),
         ],
+        labelled_routes=_routes_of(candidate, material),
         combination=list(candidate.combination),
         for_prevention=bool(found.supporting)
         and not material.asked.is_preventive
@@ -163,6 +178,16 @@ def _drug_candidate(
         study_limits=limits[:MAX_LIMITS],
         in_detail=candidate in material.detailed,
     )
+
+
+def _routes_of(candidate: Candidate, material: Material) -> dict[str, list[str]]:
+    """Return how the drug is given, by the records of agencies and databases that say so."""
+    found = dict[str, list[str]]()
+    for record in material.pool:
+        entry = record.record
+        if isinstance(entry, Drug | DrugApproval) and entry.drug == candidate.drug and entry.routes:
+            found[record.key] = list(entry.routes)
+    return found
 
 
 def _status(candidate: Candidate, material: Material) -> str:

@@ -1,11 +1,20 @@
-"""What can be drawn of a report: effect estimates of one drug, and the studies for and against each."""
+"""What can be drawn of a report: effect estimates of one drug, the studies for and against each, an overview."""
+
+from collections import Counter
+from collections.abc import Iterator
 
 from willowbark.tools.lexicon import canonical_drug
+from willowbark.tools.reading.numbers import RATIOS
+from willowbark.tools.records.study import Comparison, Study
 
 from ..pictures import ForestPlot
 from ..pictures.counts import MAX_DRUGS, DrugCounts, StudyCounts
+from ..pictures.overview import MOST_DRUGS, MOST_ESTIMATES, Overview
+from ..pictures.panels import LEVELS, ComparedEffect, DrugCertainty, YearCounts
 from .content import ReportContent
-from .tree import plots_of_drug
+from .tree import name_study, plots_of_drug
+
+_SIDES = {"arm": "supports", "versus": "contradicts"}
 
 
 def forest_plots_of(report: ReportContent, drug: str) -> list[ForestPlot]:
@@ -30,3 +39,62 @@ def count_studies(report: ReportContent) -> StudyCounts | None:
         for candidate in report.candidates
     ]
     return StudyCounts(tuple(rows[:MAX_DRUGS]), max(0, len(rows) - MAX_DRUGS)) if rows else None
+
+
+def overview_of(report: ReportContent) -> Overview:
+    """Return what there is to plot of a report, at most 25 estimates and 20 drugs, in the report's order."""
+    effects = [effect for study in report.studies for effect in _ratios_of(report, study)]
+    places = {candidate.name: place for place, candidate in enumerate(report.candidates)}
+    effects.sort(key=lambda effect: places[effect.drug])
+    rated = [each for each in report.candidates if each.level in (*LEVELS, "standard")]
+    levels = [DrugCertainty(each.name, each.certainty) for each in rated if each.certainty in LEVELS]
+    return Overview(
+        report.title, tuple(effects[:MOST_ESTIMATES]), tuple(levels[:MOST_DRUGS]), tuple(_counts_by_year(report))
+    )
+
+
+def _ratios_of(report: ReportContent, study: Study) -> Iterator[ComparedEffect]:
+    """Yield a study's ratios with intervals, of comparisons that come down to one candidate."""
+    candidates = {candidate.name for candidate in report.candidates}
+    for comparison in study.comparisons:
+        contrast = study.contrast_of(comparison)
+        effect = comparison.estimate
+        if len(contrast) != 1 or not contrast <= candidates:
+            continue
+        if effect is None or not _is_ratio(effect.measure):
+            continue
+        if effect.value is None or effect.low is None or effect.high is None:
+            continue
+        if 0 < effect.low <= effect.value <= effect.high:
+            name = name_study(report, study.key)
+            figures = effect.measure, effect.value, effect.low, effect.high
+            yield ComparedEffect(min(contrast), name, *figures, _side_of(comparison))
+
+
+def _side_of(comparison: Comparison) -> str:
+    """Name the side of a comparison; one that is not significant decides nothing."""
+    if comparison.significant is False or comparison.favours is None:
+        return "inconclusive"
+    return _SIDES.get(comparison.favours, "inconclusive")
+
+
+def _is_ratio(measure: str) -> bool:
+    """Tell ratios by their names: no effect is 1, the axis logarithmic."""
+    return measure.upper() in RATIOS or "ratio" in measure.lower() or "relative risk" in measure.lower()
+
+
+def _counts_by_year(report: ReportContent) -> Iterator[YearCounts]:
+    """Yield the numbers of results by year; a record on several drugs counts once for each stance."""
+    by_year = dict[int, Counter[str]]()
+    candidates = {candidate.name: candidate for candidate in report.candidates}
+    records = set[tuple[str, str, str]]()
+    for row in report.evidence_table:
+        stance = candidates[row.drug].stance_of(row) if row.drug in candidates else row.direction
+        records.add((row.date[:4], row.key, {"missed": "inconclusive"}.get(stance, stance)))
+    for year, _, stance in sorted(records):
+        if year.isdigit():
+            by_year.setdefault(int(year), Counter())[stance] += 1
+    for when, counts in by_year.items():
+        numbers = YearCounts(when, counts["supports"], counts["inconclusive"], counts["contradicts"])
+        if sum(numbers[1:]):
+            yield numbers

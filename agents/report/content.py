@@ -1,15 +1,16 @@
 """Content of a report as data, computed by code (`assembly`); `model` adds its forms."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Any, Final, Literal, Self
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, model_validator
 
 from willowbark.tools.appraisal import Level, Quality
 from willowbark.tools.appraisal.candidates import CandidateGroup
 from willowbark.tools.appraisal.certainty import STOPPED, CandidateOutcome, StudyFacts
+from willowbark.tools.appraisal.corrected import PersonsWord
 from willowbark.tools.appraisal.posted import PostedFinding
 from willowbark.tools.appraisal.sorting import SortedDrug
 from willowbark.tools.appraisal.suitability import is_barred
@@ -22,6 +23,7 @@ from willowbark.tools.wording import counted
 
 from ..approval import Approval
 from ..asking.claims import Claim
+from ..checking.written import WrittenAnswer
 from ..pictures import estimate
 from .forms.blocks import Block, Cite
 from .forms.markdown import blocks_in_markdown
@@ -39,6 +41,8 @@ READING, BATCHED = "reading", "reading in batches"
 """In the account of tokens: specialists' reading, apart from their choice of queries; the same at a batch's price."""
 TEXTS, BATCHED_TEXTS = "reading whole full texts", "reading whole full texts in batches"
 """In the account of tokens: the reading of full texts that decide, in prompts of their own; likewise."""
+CHECKING = "checker"
+"""In the account of tokens: the calls that compare written sentences with what they cite."""
 OTHER_CALLS = "other"
 """In the account of tokens: calls outside turns, such as the reading of the question and lost answers."""
 RUNNING = frozenset({"RECRUITING", "NOT_YET_RECRUITING", "ENROLLING_BY_INVITATION", "ACTIVE_NOT_RECRUITING"})
@@ -157,6 +161,8 @@ class DrugCandidate(BaseModel, extra="forbid"):
     """New for the condition, or approved or standard for it; `not_checked` without approval data."""
     cautions: list[str] = []
     """Withdrawn, contraindicated, boxed warning, each with its source; empty if none is known."""
+    labelled_routes: dict[str, list[str]] = {}
+    """Routes of administration by key of the record that gives them: an agency's list, a drug database."""
     combination: list[str] = []
     """Drugs it was studied together with, so that its own effect is unknown."""
     for_prevention: bool = False
@@ -176,6 +182,18 @@ class DrugCandidate(BaseModel, extra="forbid"):
     study_limits: list[StudyLimit] = []
     in_detail: bool = True
     """False for those that the table of further drugs has in a line each."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _take_earlier_outcome(cls, data: Any) -> Any:
+        """Move `outcome` of reports that were saved before it stood in `sorting`."""
+        if not isinstance(data, Mapping) or "outcome" not in data:
+            return data
+        moved = {name: value for name, value in data.items() if name != "outcome"}
+        sorting = moved.get("sorting") or {}
+        if isinstance(sorting, Mapping):
+            moved["sorting"] = {"outcome": data["outcome"], **sorting}
+        return moved
 
     @property
     def marks(self) -> list[str]:
@@ -259,6 +277,12 @@ class EvidenceRow(StudyFacts, frozen=True, extra="forbid"):
     harm: bool = False
     pico: Pico | None = None
     """None without a reading."""
+    setting: list[str] = Field(default_factory=list)
+    """Other sentences of the record that name the other arm or the number of people, where the passage does not."""
+    quoted_participants: int | None = None
+    """`sample_size`, where the passage or the setting writes it; else None."""
+    word: PersonsWord | None = None
+    """What people said of it; None if nobody has."""
 
     def compared(self, what: ValueKind) -> list[Value]:
         """Return its values of a kind: those in `values`, else those of its other fields; empty if not reported."""
@@ -308,6 +332,8 @@ class TrialRow(BaseModel, extra="forbid"):
     """As in the registry; None if not reported."""
     phases: list[str] = []
     enrollment: int | None = None
+    sponsor: str | None = None
+    """The lead sponsor; None if not reported."""
     start_date: str | None = None
     completion_date: str | None = None
     why_stopped: str | None = None
@@ -389,6 +415,22 @@ class Flow(BaseModel, extra="forbid"):
     """Appraised for a candidate."""
 
 
+class CorrectionLine(BaseModel, frozen=True, extra="forbid"):
+    """One thing that people said, as the report took it."""
+
+    record: str = ""
+    """Key of the record; empty for a drug set aside."""
+    drug: str = ""
+    """Empty for what concerns a record as a whole."""
+    line: str
+    """In words, with who and when."""
+    by: list[str] = []
+    on: str
+    """Day of the latest word, `YYYY-MM-DD`."""
+    is_disputed: bool = False
+    """Whether people differ, so that neither counts."""
+
+
 class TurnUsage(BaseModel, extra="forbid"):
     """Language model usage of an agent's turn."""
 
@@ -429,6 +471,8 @@ class ReportContent(BaseModel, extra="forbid"):
     summary_parts: list[SummaryPart] = []
     """The first screen, of which the summary is as much as fits."""
     research_question: str
+    written: WrittenAnswer | None = None
+    """The answer in a language model's words, each sentence cited and checked; None where none wrote."""
     answer: ReportSection | None = None
     """Evidence for the answer to what is asked beside what helps; None for others."""
     methodology: ReportSection
@@ -493,8 +537,21 @@ class ReportContent(BaseModel, extra="forbid"):
     trials: list[TrialRow] = []
     search_log: list[SearchLogEntry] = []
     flow: Flow = Field(default_factory=Flow)
+    corrections: list[CorrectionLine] = []
+    """What people said of its records and drugs, by record."""
+    stale: list[str] = []
+    """What was written before people corrected what it rests on, a phrase each."""
+    notes: list[str] = []
+    """What the report agent admits of its writing; among the limitations too."""
+    not_understood: list[str] = []
+    """What was not understood of the sources' replies; among the limitations too."""
     disclaimer: str = DISCLAIMER
     generated_at: datetime = Field(default_factory=lambda: datetime.now(UTC))
+
+    @property
+    def rows_seen(self) -> int:
+        """Number of rows of `evidence_table` that a person has seen."""
+        return sum(row.word is not None for row in self.evidence_table)
 
     def reference_of(self, key: str) -> dict[str, Any]:
         """Return a record's entry among the references; empty if it is not cited."""

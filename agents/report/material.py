@@ -18,6 +18,7 @@ from willowbark.tools.wording import as_spelt, listed, short
 from ..approval import Approval
 from ..asking.claims import Verdicts
 from ..assessment import JudgeAssessment, sources_breakdown
+from ..checking.written import WrittenAnswer
 from ..findings import Dossier
 from .content import TurnUsage
 
@@ -33,7 +34,9 @@ class Material:
     pool: Sequence[Evidence]
     candidates: Sequence[Candidate]
     """Candidates that were not set aside."""
-    verdicts: Verdicts
+    verdicts: Verdicts = field(default_factory=Verdicts)
+    written: WrittenAnswer | None = None
+    """The answer in a model's words; None where none wrote."""
     repaired: int = 0
     notes: Sequence[str] = ()
     tokens_used: int = 0
@@ -86,7 +89,7 @@ class Material:
 
     @cached_property
     def is_judged(self) -> bool:
-        """Whether a language model or a person read a study on which a drug's place rests; else the report sorts."""
+        """Whether a language model read a study on which a drug's place rests; else the report sorts."""
         return any(each.is_read_by_model for each in self.places.values())
 
     @property
@@ -167,6 +170,11 @@ class Material:
     def library(self) -> str:
         """The local library that answered instead of the sources; empty if the sources did."""
         return next((reply.library for reply in self.dossier.replies if reply.library), "")
+
+    @property
+    def is_outside_library(self) -> bool:
+        """Whether a local library was searched for a condition and gave no record: it is none that it holds."""
+        return bool(self.library) and bool(self.asked.conditions) and not self.pool
 
 
 def mechanisms_of(material: Material) -> MechanismFindings:

@@ -1,45 +1,112 @@
 """The report with methods for its forms, and its message."""
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, Literal
+from collections.abc import Callable, Iterator, Mapping
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, overload
+
+from pydantic import JsonValue, PrivateAttr
 
 from willowbark.agents.autogen import ModelTextMessage
-from willowbark.tools.errors import MissingExtra
+from willowbark.tools.errors import MissingExtra, UsageError
+from willowbark.tools.lexicon import canonical_drug
+from willowbark.tools.reading.corrections import ExclusionReason
 from willowbark.tools.records.enclosure import GUIDANCE
-from willowbark.tools.wording import counted
+from willowbark.tools.whole_file import write_file
+from willowbark.tools.wording import counted, nearest
 
 from ..findings import DIRECTIONS, MOST_BYTES, NOT_RATED, EvidenceDigest, EvidenceLine, describe_study, make_digest
-from .content import NOT_REPORTED, ReportContent
+from ..pictures.overview import Overview
+from .charts import overview_of
+from .content import NOT_REPORTED, DrugCandidate, ReportContent
+from .dossier import make_dossier
 from .forms.blocks import ReportTree
 from .forms.html import notebook_html
 from .forms.markdown import APPENDIX_METHOD, appendix_in_markdown, as_markdown
+from .frames import FrameLibrary, FrameName, make_frame
 from .tree import brief, document
 
 if TYPE_CHECKING:
     import pandas as pd
+    import polars as pl
 
-_COLUMNS = {
-    "evidence": (
-        "drug direction design date year title sample_size measure value ci_low ci_high p effects "
-        "is_preprint retracted concern sentence key"
-    ).split(),
-    "candidates": (
-        "drug certainty evidence_quality clinical_status supporting contradicting inconclusive mechanism "
-        "proposed_mechanism current_indications"
-    ).split(),
-    "trials": (
-        "nct_id title drugs status phases enrollment start_date completion_date why_stopped why_stopped_kind "
-        "has_results"
-    ).split(),
-}
-_TYPES = {
-    "Int64": "year sample_size enrollment supporting contradicting inconclusive effects".split(),
-    "float64": "value ci_low ci_high p".split(),
-}
+
+class UnknownDrug(UsageError, KeyError):
+    """A report was asked for a drug that is none of its candidates."""
+
+    def __str__(self) -> str:  # KeyError's own would quote the message
+        return str(self.args[0])
+
+
+Corrector = Callable[[Mapping[str, Any], str | None], "ResearchReport"]
+"""Changes a report's run as asked, by whom, and returns its report, made again."""
 
 
 class ResearchReport(ReportContent):
     """The answer to a question."""
+
+    _corrector: Corrector | None = PrivateAttr(default=None)
+
+    def correct_by(self, corrector: Corrector) -> None:
+        """Set what `correct` does: that of the run that the report is of."""
+        self._corrector = corrector
+
+    def correct(
+        self,
+        record: str = "",
+        *,
+        drug: str = "",
+        says: Literal["supports", "contradicts", "inconclusive", "not assessed"] | None = None,
+        field: str | None = None,
+        value: JsonValue = None,
+        exclude: ExclusionReason | None = None,
+        add: bool = False,
+        file: str | None = None,
+        set_aside: bool = False,
+        undo: bool = False,
+        quote: str = "",
+        note: str = "",
+        by: str | None = None,
+    ) -> "ResearchReport":
+        """Correct one thing and return the report, made again at once; this one stays as it was.
+
+        The correction is kept by record in the workspace's `corrections.jsonl`, for later runs too.
+
+        Args:
+            record: PMID, NCT number, DOI or key; empty for a drug set aside.
+            drug: generic name.
+            says: what the record says of the drug.
+            field: a field of the study, such as `aim`, `design`, `arms[placebo].n`, `deciding.participants`.
+            value: of the field; None for "not reported".
+            exclude: leave the record out, for this reason.
+            add: add the record, by its number or from `file`.
+            file: a file with the record to add.
+            set_aside: leave the drug out of the report.
+            undo: take back what the person said of the record or drug.
+            quote: sentence of the record on which the word rests.
+            note: why.
+            by: who says so; None takes the variable `WILLOWBARK_PERSON`, else the system's user name.
+
+        Raises:
+            UsageError: the run was not kept in a ledger, or what is asked does not fit it.
+        """
+        if self._corrector is None:
+            raise UsageError("this report is of no run that was kept: ask with `ledger=DEFAULT_PATH`, then correct it")
+        given = {
+            "record": record,
+            "drug": drug,
+            "says": says,
+            "field": field,
+            "value": value,
+            "exclude": exclude,
+            "add": add,
+            "file": file,
+            "set_aside": set_aside,
+            "undo": undo,
+            "quote": quote,
+            "note": note,
+        }
+        return self._corrector(given, by)
 
     @property
     def line(self) -> str:
@@ -58,6 +125,9 @@ class ResearchReport(ReportContent):
     def to_digest(self, most_bytes: int = MOST_BYTES) -> EvidenceDigest:
         """Return a digest in at most `most_bytes`: the answer, and studies with quotes by drug."""
         answer = self.summary_parts[0].line if self.summary_parts else self.executive_summary
+        if self.written is not None and self.written.answer:
+            answer = " ".join([self.written.warning, *(sentence.text for sentence in self.written.answer)]).strip()
+            answer = f"{answer} ({self.written.provenance})"
         lines = [
             EvidenceLine(
                 drug=candidate.name,
@@ -89,35 +159,97 @@ class ResearchReport(ReportContent):
         """Return the whole report as indented JSON."""
         return self.model_dump_json(indent=2)
 
-    def to_dataframe(self, of: Literal["evidence", "candidates", "trials"] = "evidence") -> "pd.DataFrame":
-        """Return a pandas frame with one row per record and drug, per candidate, or per registered trial.
+    def to_html(self) -> str:
+        """Return the report as one page that loads nothing; pictures need the extra `report`."""
+        from ..exports.formats import as_html  # noqa: PLC0415  a report that nobody exports needs none
 
-        In the frame of evidence `measure`, `value`, `ci_low`, `ci_high` and `p` are the record's first effect size;
-        `effects` counts all of them, and `evidence_table` has them. Whole numbers are `Int64`, so that "not reported"
-        stays missing and is never 0.
+        return as_html(self).decode()
+
+    def save(self, path: str | Path, to: str | None = None) -> Path:
+        """Write the report to a file, and return its path.
+
+        The ending tells the form: `.docx`, `.pdf`, `.html`, `.md`, `.json`, `.csv`, `.xlsx`, `.bib`, `.ris`, ….
+
+        Args:
+            path: the file; its folder is created.
+            to: name of a form, where the ending does not tell it: `save("evidence.csv", to="comparisons")`.
 
         Raises:
-            UsageError: pandas is not installed.
+            UsageError: no such form, its extra is not installed, or the file cannot be written.
         """
-        try:
-            import pandas as pd  # noqa: PLC0415  an extra that takes half a second to import
-        except ImportError:
-            raise MissingExtra("a data frame", "notebook") from None
-        rows = list[dict[str, Any]]()
-        if of == "evidence":
-            for row in self.evidence_table:
-                first = row.effects[0].model_dump(exclude={"sentence"}) if row.effects else {}
-                year = int(row.date[:4]) if row.date[:4].isdigit() else None
-                rows.append({**row.model_dump(), **first, "year": year, "effects": len(row.effects)})
-        elif of == "candidates":
-            for each in self.candidates:
-                sides = each.supporting_citations, each.contradicting_citations, each.undecided_citations
-                counts = zip(("supporting", "contradicting", "inconclusive"), map(len, sides), strict=True)
-                rows.append({**each.model_dump(), "drug": each.name, **dict(counts)})
-        else:
-            rows = [trial.model_dump() for trial in self.trials]
-        frame = pd.DataFrame(rows, columns=_COLUMNS[of])
-        return frame.astype({name: kind for kind, names in _TYPES.items() for name in names if name in frame})
+        from ..exports.formats import format_for, render  # noqa: PLC0415  as above
+
+        file = Path(path)
+        return write_file(file, render(self, to or format_for(file).name), "; name another file")
+
+    def to_dossier(self) -> ReportTree:
+        """Return a brief for repurposing dossiers: two pages a candidate, each statement cited, and what is missing."""
+        return make_dossier(self)
+
+    def to_paper(self) -> ReportTree:
+        """Return the tree for paper: the answer, a picture, the candidates; details open the appendix."""
+        from ..exports.paper import arrange_for_paper  # noqa: PLC0415  as above
+
+        return arrange_for_paper(self.to_tree(), overview_of(self))
+
+    def plot(self) -> Overview:
+        """Return a picture of what there is to plot: estimates of comparisons, certainty by drug, results by year.
+
+        A notebook shows it; `save("overview.png")` writes it.
+
+        Raises:
+            UsageError: there is nothing to plot, or matplotlib is not installed.
+        """
+        overview = overview_of(self)
+        if not overview.panels:
+            raise UsageError("there is nothing to plot: no estimate with an interval, no level, no dated result")
+        if find_spec("matplotlib") is None:
+            raise MissingExtra("a plot", "report")
+        return overview
+
+    @property
+    def drugs(self) -> "pd.DataFrame":
+        """The candidates as a frame, one row a drug; as `to_dataframe("drugs")`."""
+        return self.to_dataframe("drugs")
+
+    def __getitem__(self, drug: str) -> DrugCandidate:
+        """Return a candidate by any of its names: `report["Neurontin"]` is gabapentin.
+
+        Raises:
+            KeyError: the report has no such candidate; names those near.
+        """
+        wanted = canonical_drug(drug) or drug.strip().lower()
+        for candidate in self.candidates:
+            if candidate.name.lower() == wanted:
+                return candidate
+        raise UnknownDrug(f"{drug}: the report has no such candidate{nearest(wanted, self.drug_candidates)}")
+
+    def __contains__(self, drug: object) -> bool:
+        """Tell whether a drug is a candidate, by any of its names."""
+        wanted = canonical_drug(str(drug)) or str(drug).strip().lower()
+        return wanted in {candidate.name.lower() for candidate in self.candidates}
+
+    @overload
+    def to_dataframe(self, of: FrameName = ..., library: Literal["pandas"] | None = ...) -> "pd.DataFrame": ...
+    @overload
+    def to_dataframe(self, of: FrameName = ..., *, library: Literal["polars"]) -> "pl.DataFrame": ...
+
+    def to_dataframe(self, of: FrameName = "evidence", library: FrameLibrary | None = None) -> Any:
+        """Return a table as a frame: one row per record and drug, per candidate, per study, or per registered trial.
+
+        In the frame of evidence `measure`, `value`, `ci_low`, `ci_high` and `p` are the record's first effect size;
+        `effects` counts all of them, and `evidence_table` has them. In that of studies they are the deciding
+        comparison's; `comparisons` counts all. Whole numbers are `Int64`, so that "not reported" stays missing and is
+        never 0.
+
+        Args:
+            of: the table.
+            library: `pandas` or `polars`; None takes pandas, or polars where that alone is installed.
+
+        Raises:
+            UsageError: no such table, or the library is not installed.
+        """
+        return make_frame(self, of, library)
 
     def __repr_args__(self) -> Iterator[tuple[str, object]]:
         """Leave out the content, as AutoGen formats every message for its log, even if that is off."""

@@ -22,12 +22,14 @@ from willowbark.tools.records import Label
 from willowbark.tools.records.registry import kind_of, title_of
 from willowbark.tools.wording import capital, counted, listed, short
 
+from ..checking.written import WrittenAnswer
 from .answers import ReportAnswer
 from .content import DrugCandidate, SummaryPart
 from .material import Material
 from .texts import write_line
 
 SUMMARY_LIMIT = 1000  # characters of the executive summary, by contract
+SUMMARY_LEAST = 100  # likewise
 FIRST_SCREEN = 190  # words
 LEADERS = 5  # candidates with their best estimates or strongest studies; down to two if space is short
 MOST_NAMED = 6  # drugs of one list; down to two if space is short
@@ -125,11 +127,14 @@ def _write_parts(
     return [part for part in parts if part.text]
 
 
-def in_short(parts: Sequence[SummaryPart]) -> str:
+def in_short(parts: Sequence[SummaryPart], written: WrittenAnswer | None = None) -> str:
     """Shorten the first screen to 100 to 1000 characters: the answer, as many parts as fit, the advice.
 
-    Failures, harms and gaps take precedence over estimates for single drugs.
+    An answer in a model's words comes in place of the computed one, in as many whole sentences as fit. Failures, harms
+    and gaps take precedence over estimates for single drugs.
     """
+    if written is not None and written.answer:
+        return _shorten_written(parts, written)
     first, *between, last = parts
     kept = [short(first.line, SUMMARY_LIMIT - len(last.line) - 1)]
     room, lines = SUMMARY_LIMIT - len(kept[0]) - len(last.line) - 1, list[str]()
@@ -138,6 +143,21 @@ def in_short(parts: Sequence[SummaryPart]) -> str:
             lines.append(part.line)
             room -= len(part.line) + 1
     return " ".join([*kept, *(part.line for part in between if part.line in lines), last.line])
+
+
+def _shorten_written(parts: Sequence[SummaryPart], written: WrittenAnswer) -> str:
+    """Return as many sentences of a written answer as fit; what is missing and the advice come last."""
+    first, last = parts[0], parts[-1]
+    kept = [f"{written.warning} {last.line}".strip()]
+    room = SUMMARY_LIMIT - len(kept[0]) - 1
+    for sentence in written.answer:
+        if len(sentence.text) >= room:
+            break
+        kept.insert(-1, sentence.text)
+        room -= len(sentence.text) + 1
+    if sum(map(len, kept)) < SUMMARY_LEAST:
+        kept.insert(-1, short(first.line, room - 1))
+    return " ".join(kept)
 
 
 def _words(parts: Sequence[SummaryPart]) -> int:

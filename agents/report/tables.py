@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
-from willowbark.tools.appraisal.appraised import AppraisedRecord
+from willowbark.tools.appraisal.appraised import AppraisedRecord, conditions_of, names_of
 from willowbark.tools.appraisal.candidates import Candidate, on_condition
 from willowbark.tools.appraisal.certainty import FAR_TOO_FEW, UNREPORTED_SIZE
 from willowbark.tools.reading.numbers import (
@@ -58,7 +58,7 @@ _MATCHES: Mapping[Match, str] = {
 }
 _NO_STUDIES = {"label": "drug label (no study)", "notice": "notice of a retraction, concern or correction"}
 _OF_REPLY = ("source", "query", "asked_at", "warnings", "understood")
-_OF_TRIAL = ("phases", "enrollment", "start_date", "completion_date", "why_stopped")
+_OF_TRIAL = ("sponsor", "phases", "enrollment", "start_date", "completion_date", "why_stopped")
 _TRIALS = frozenset(design.label for design in (*RANDOMISED, StudyDesign.systematic_review))
 _PRECLINICAL = frozenset(design.label for design in StudyDesign if design.is_preclinical)
 _NOTHING = frozenset({"placebo", "none"})
@@ -73,6 +73,14 @@ _OUTCOMES: Mapping[str, str] = {
 def evidence_table(shown: Sequence[Candidate], records: Mapping[str, Evidence]) -> list[EvidenceRow]:
     """Return one row for each record appraised for a candidate of the report."""
     return [_row(candidate.drug, each, records[each.key]) for candidate in shown for each in candidate.records]
+
+
+def rows_with_word(others: Sequence[Candidate], records: Mapping[str, Evidence]) -> list[EvidenceRow]:
+    """Return the rows of which people said something, of drugs that have no verdict, or none any more."""
+    rows = list[EvidenceRow]()
+    for candidate in others:
+        rows += [_row(candidate.drug, each, records[each.key]) for each in candidate.records if each.word]
+    return rows
 
 
 def _row(drug: str, appraised: AppraisedRecord, record: Evidence) -> EvidenceRow:
@@ -93,7 +101,10 @@ def _row(drug: str, appraised: AppraisedRecord, record: Evidence) -> EvidenceRow
         "figures": list(told.figures)[:MAX_EFFECTS] if appraised.sentence else [],
         "harm": appraised.reading.does_harm,
         "pico": pico_of(appraised, record),
+        "setting": [each.text for each in told.setting],
+        "quoted_participants": told.quoted_participants,
         "values": values_of(appraised),
+        "word": appraised.word,
     }
     return EvidenceRow.model_validate(own)
 
@@ -176,7 +187,7 @@ def best_estimate(rows: Sequence[EvidenceRow]) -> BestEstimate | None:
             result=asked.result,
             figures=estimate(size) if size else "; ".join(own),
             comparator=asked.comparator,
-            participants=row.sample_size,
+            participants=row.quoted_participants if row.sample_size is not None else None,
             preclinical=row.design if row.design in _PRECLINICAL else "",
         )
         doubts = bool(best.preclinical), row.design not in _TRIALS, not row.alone, row.is_preprint or bool(row.concern)
@@ -262,12 +273,17 @@ def flow(material: Material) -> Flow:
     appraised = {record.key for candidate in material.candidates for record in candidate.records}
     aside = {record.key for candidate in material.aside for record in candidate.records} - appraised
     read_off = {reading.key for reading in material.dossier.readings if reading.match == "other"}
+    corrections = material.readings.corrections
+    identified["people"] = len(corrections.added_records(conditions_of(asked)))
     versions = 0
     for record in material.pool:
         identified[record.citation.source] += record.record.fetched_as is not None
         kind, paper = kind_of(record), record.paper
         versions += len(paper.preprint_versions) + len(paper.earlier_versions) if paper else 0
-        if record.key in aside:
+        word = corrections.find_exclusion(names_of(record), conditions_of(asked))
+        if word is not None:
+            reason = f"left out by a person: {word.reason}"
+        elif record.key in aside:
             reason = "on drugs that were set aside before the report"
         elif record.key in appraised:
             reason = "retracted" if paper and paper.retracted else ""

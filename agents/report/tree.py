@@ -7,7 +7,7 @@ page, Word document, notebook and terminal then show it.
 from calendar import month_abbr
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
 from willowbark.tools.questions import parse_question
 from willowbark.tools.reading.reading import StudyDesign, ValueKind
@@ -18,6 +18,7 @@ from willowbark.tools.records.evidence import date_parts, surname
 from willowbark.tools.records.registry import gives, title_of
 from willowbark.tools.wording import counted, listed, short
 
+from ..checking.written import CheckedSentence
 from ..pictures import ForestPlot, StudyEffect, forest_plots
 from .content import (
     EFFICACY,
@@ -43,6 +44,7 @@ from .forms.blocks import (
     Items,
     Link,
     Pairs,
+    Paragraph,
     Quote,
     ReportTree,
     RichText,
@@ -50,6 +52,7 @@ from .forms.blocks import (
     Section,
     Table,
     Text,
+    TreeNode,
     flow,
     paragraph,
     points,
@@ -81,19 +84,52 @@ _NAMES = {OTHER_CALLS: "question read, lost answers"}
 
 
 def first_screen(report: ReportContent) -> Section:
-    """Build the first screen: answer, leading drugs, failures, harms, gaps."""
-    parts = [
-        paragraph(
-            Text(f"{part.label}: ", "strong") if part.label else "",
-            part.text,
-            report.cite(part.citations),
-            look="plain" if part.label else "lead",
-        )
-        for part in report.summary_parts
-    ]
+    """Build the first screen: the answer as a model wrote it, if one did; what code computed of it."""
+    parts = list(_write_answer(report))
+    for part in report.summary_parts:
+        is_lead = not part.label and report.written is None
+        label = Text(f"{part.label}: ", "strong") if part.label else ""
+        parts.append(paragraph(label, part.text, report.cite(part.citations), look="lead" if is_lead else "plain"))
     if report.model_failed and report.analyst:
         parts.append(paragraph(f"Written by {report.analyst}.", look="small"))
     return Section("Answer", "summary", tuple(parts))
+
+
+def _write_answer(report: ReportContent) -> Iterator[Paragraph]:
+    """Write a model's answer, marked as its words; what follows it is marked as computed."""
+    written = report.written
+    if written is None:
+        return
+    if written.warning:
+        yield paragraph(Text("not checked", "flag"), f" {written.warning}")
+    yield _written(report, written.answer, look="lead")
+    yield paragraph(written.provenance, look="small")
+    yield paragraph(Text("computed", "mark"), " from the studies that were read, by code:", look="small")
+
+
+def _written(
+    report: ReportContent, sentences: Sequence[CheckedSentence], look: Literal["plain", "lead"] = "plain"
+) -> Paragraph:
+    """Write sentences of a model as a paragraph, marked as written, each with its citations."""
+    nodes: list[TreeNode] = [Text("written", "mark")]
+    for sentence in sentences:
+        nodes += [*flow(f" {sentence.text}"), *flow(report.cite(sentence.citations))]
+    return Paragraph(tuple(nodes), look)
+
+
+def written_mechanism(report: ReportContent) -> Section | None:
+    """Build the paragraph on mechanisms in a model's words; None if none wrote one."""
+    if report.written is None or not report.written.mechanism:
+        return None
+    return Section("Mechanism", "mechanism", (_written(report, report.written.mechanism),))
+
+
+def change(report: ReportContent) -> Section | None:
+    """Build what would change the answer: in a model's words, then running trials and gaps."""
+    sentences = report.written.would_change if report.written else []
+    blocks: list[Block] = [_written(report, sentences)] if sentences else []
+    blocks += write_blocks("course", "change", report.cite, r=report)
+    return Section("What would change the answer", "change", tuple(blocks)) if blocks else None
 
 
 def candidates(report: ReportContent) -> Section:
@@ -119,7 +155,7 @@ def candidates(report: ReportContent) -> Section:
 
 
 def _is_sorted(report: ReportContent) -> bool:
-    """Whether the report sorts and does not judge: no language model or person read a study that decides."""
+    """Whether the report sorts and does not judge: no language model read a study that decides."""
     return not report.usage and not any(candidate.sorting.is_read_by_model for candidate in report.candidates)
 
 
@@ -193,6 +229,8 @@ def evidence(report: ReportContent) -> Section | None:
             for mark, caution in zip(candidate.marks, candidate.cautions, strict=False)
         ]
         rows = [row for row in report.evidence_table if row.drug == candidate.name]
+        sentences = report.written.on(candidate.name) if report.written else ()
+        own += [_written(report, sentences)] if sentences else []
         own += [*_studies(report, candidate, shown[candidate.name], rows), *_forest_plots(report, place, rows)]
         own += _mechanism(report, candidate)
         if candidate.evidence_quality == "refuted":
@@ -266,6 +304,7 @@ def _study(report: ReportContent, candidate: DrugCandidate, row: EvidenceRow, is
         "not the drug under test": not row.tested and stance in ("supports", "contradicts"),
         f"second reader: {row.second_reader}": row.second_reader not in (None, row.direction)
         and not (row.missed_primary and row.second_reader == "contradicts"),
+        _name_word(row): row.word is not None,
         "counted with another report of its trial": row.direction in ("supports", "contradicts")
         and stance == "inconclusive",
     }
@@ -289,6 +328,15 @@ def _study(report: ReportContent, candidate: DrugCandidate, row: EvidenceRow, is
     )
 
 
+def _name_word(row: EvidenceRow) -> str:
+    """Say on a row who corrected or saw it, and when; empty if nobody has."""
+    word = row.word
+    if word is None:
+        return ""
+    what = "in dispute between" if word.is_disputed else "corrected by" if word.is_changed else "seen by"
+    return f"{what} {' and '.join(word.by)}, {word.on}"
+
+
 def _study_link(report: ReportContent, row: EvidenceRow, is_whole: bool = False) -> RichText:
     """Name a study with a link and its reference; in the appendix by its title, with its record."""
     reference = report.reference_of(row.key)
@@ -305,6 +353,15 @@ def _study_name(row: EvidenceRow, reference: Mapping[str, Any]) -> str:
         return record_name(row.key)
     authors, year = reference.get("authors") or [], row.date[:4] if row.date[:4].isdigit() else ""
     return f"{one_line(surname(str(authors[0])), 24)} {year}".strip() if authors else short(row.title, _LONGEST_TITLE)
+
+
+def name_study(report: ReportContent, key: str) -> str:
+    """Name a record by first author and year, or by its number without authors."""
+    reference = report.reference_of(key)
+    authors, year = reference.get("authors") or [], str(reference.get("date") or "")[:4]
+    if key.startswith("nct:") or not authors:
+        return record_name(key)
+    return f"{one_line(surname(str(authors[0])), 24)} {year if year.isdigit() else ''}".strip()
 
 
 def _passages(candidate: DrugCandidate, row: EvidenceRow, is_whole: bool) -> Iterator[Block]:
@@ -471,9 +528,11 @@ SECTIONS: tuple[Builder, ...] = (
     comparison,
     evidence,
     stored_section("clinical", lambda report: report.clinical_findings),
+    written_mechanism,
     written_section("disease-in-brief", "Disease mechanism in brief"),
+    written_section("corrections", "Corrected by people"),
     written_section("decision", "Who decided on the candidates"),
-    written_section("change", "What would change the answer"),
+    change,
     written_section("methods-in-brief", "Methods in brief"),
     written_section("limitations", "Limitations"),
 )
@@ -485,6 +544,7 @@ APPENDIX: tuple[Builder, ...] = (
     stored_section("mechanistic", lambda r: r.mechanistic_findings if r.candidates or not r.answer else None),
     trials,
     written_section("judged", "What the judge made of it"),
+    written_section("writing", "What became of the written sentences"),
     methods,
 )
 """Builders of the appendix, in order; references cited only there follow."""

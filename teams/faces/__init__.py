@@ -4,9 +4,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from . import ask, doctor, mcp, read, runs, studio, terminal
+    from . import ask, doctor, first_time, mcp, read, runs, studio, terminal
 
-    __all__ = ["ask", "doctor", "mcp", "read", "runs", "studio", "terminal"]
+    __all__ = ["ask", "doctor", "first_time", "mcp", "read", "runs", "studio", "terminal"]
 
 
 def __getattr__(name: str) -> Any:

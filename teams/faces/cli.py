@@ -40,7 +40,7 @@ _DOCTOR_CODES = (
     "answer; 4 something is wrong: a source refused, was silent or was not understood, or a folder, the library or the "
     "weights are not as they should be."
 )
-_LEFT_OUT = 4  # exit code: a library lacks files or is damaged, or a screening's model could read no record
+_LEFT_OUT = 4  # exit code: a library lacks files or is damaged, a screening's model could read no record, a try failed
 _SETTINGS: dict[str, Any] = {
     "no_args_is_help": True,
     "pretty_exceptions_enable": False,
@@ -82,7 +82,10 @@ _RUN = Annotated[
 
 _DEPTH = Literal["quick", "standard", "exhaustive"]
 _MODELS = "baseline, openai/MODEL, anthropic/MODEL, ollama/MODEL or azure/DEPLOYMENT."
-_FORMATS = "Of html, bib, ris, csl, pdf, docx, csv, xlsx, comparisons, parquet, md, appendix, json, schema."
+_FORMATS = (
+    "Of html, bib, ris, csl, pdf, docx, brief, brief-md, csv, xlsx, comparisons, meta, revman, fhir, parquet, md, "
+    "appendix, json, schema."
+)
 _DIR = {"metavar": "DIR"}
 _FILE = {"metavar": "FILE"}
 
@@ -150,6 +153,32 @@ _OPTIONS: dict[str, tuple[Any, Any]] = {
     "drugs": _option(Path, "CSV with a column `drug`: screen only these drugs.", **_FILE),
     "engine": _option(str, "local, ray or ray://HOST:PORT.", default="local", metavar="ENGINE"),
     "screen_out": _option(Path, "Folder for results.", "--out", default=Path("screening"), **_DIR),
+    "drug": _option(str, "The drug, by its generic name.", metavar="NAME"),
+    "says": _option(
+        Literal["supports", "contradicts", "inconclusive", "not assessed"], "What the record says of the drug."
+    ),
+    "field": _option(
+        str,
+        "A field of the study: aim, condition, people, design, arms[NAME].role, deciding.participants, …",
+        metavar="FIELD",
+    ),
+    "value": _option(str, "Of --field: words, a number, yes, no, `not reported`, or a JSON list.", metavar="VALUE"),
+    "exclude": _option(str, "Leave the record out, for this reason (PRISMA): wrong population, …", metavar="REASON"),
+    "add": _option(bool, "Add the record, by its number or from --file.", "--add"),
+    "file": _option(Path, "File that holds the record to add.", **_FILE),
+    "set_aside": _option(bool, "Leave the drug out of the report, now and in later runs.", "--set-aside"),
+    "undo": _option(bool, "Take back what you said of the record or drug.", "--undo"),
+    "every_condition": _option(bool, "What the record says holds whatever the condition.", "--every-condition"),
+    "quote": _option(str, "Sentence of the record on which your word rests.", metavar="TEXT"),
+    "note": _option(str, "Why.", metavar="TEXT"),
+    "error": _option(
+        Literal["direction", "comparator", "combination", "people", "condition", "figure", "other"],
+        "What the readers got wrong.",
+    ),
+    "by": _option(str, "Who you are; else WILLOWBARK_PERSON, or your user name.", metavar="NAME"),
+    "table": _option(Path, "A table of `export --to csv` that you edited.", "--from", **_FILE),
+    "listed": _option(bool, "List who said what of this run.", "--list"),
+    "labels": _option(Path, "Write what people said as labels for `make train`.", **_FILE),
     "most_records": _option(int, "Most records per condition and source.", "--records", default=300, min=1),
 }
 """All options, by name in `RunOptions`, its `shown`, or the command: default, and type with help."""
@@ -280,6 +309,26 @@ def ask(
     return 0
 
 
+@command(*_SHOWN, epilog=EXIT_CODES)
+def example(**given: Any) -> int:
+    """Replay a recorded run of a strong model. The same agents on the bundled library, without key or network."""
+    from ..run.example import LABEL, NOTICE, example_stream, read_recording  # noqa: PLC0415  the whole team
+
+    recorded, _ = read_recording()
+    faces.terminal.complain(f"{LABEL}: {NOTICE}")
+    options = _run_options({"question": recorded.question, "offline": True, **given})
+    return faces.ask.ask(options, example_stream)
+
+
+@command()
+def init() -> int:
+    """Set up a model, its key and an e-mail for NCBI. Asks on the terminal, and tries each once.
+
+    Exit code 4: something that was tried did not work.
+    """
+    return 0 if faces.first_time.set_up(Path()) else _LEFT_OUT
+
+
 @command(*_SERVED)
 def mcp(*, http: bool, port: int = 8766, workspace: Path, **given: Any) -> None:
     """Serve tools and runs over the Model Context Protocol. It speaks on stdin and stdout, or HTTP with --http."""
@@ -366,6 +415,52 @@ def diff(
     faces.terminal.write_lines(history.compare_runs(earlier, later))
 
 
+@command(
+    "drug",
+    "says",
+    "field",
+    "value",
+    "exclude",
+    "add",
+    "file",
+    "set_aside",
+    "undo",
+    "every_condition",
+    "quote",
+    "note",
+    "error",
+)
+def correct(
+    run: _RUN = "last",
+    record: Annotated[
+        str | None, Argument(help="PMID, NCT number or DOI of a record.", metavar="RECORD", show_default=False)
+    ] = None,
+    *,
+    by: str | None,
+    table: Path | None,
+    listed: bool,
+    labels: Path | None,
+    runs: Path | None,
+    settings: Path | None,
+    **given: Any,
+) -> None:
+    """Correct what a run read. The report is made again at once, and later runs use it.
+
+    Say what a record says of a drug (--says), a field of its study (--field with --value), that it is left out
+    (--exclude) or added (--add), that a drug is set aside (--set-aside), or all that you edited in the spreadsheet of
+    `export --to csv` (--from). Without any of these, the report takes what colleagues added to `corrections.jsonl`.
+    """
+    from ..run import history  # noqa: PLC0415  loads the ledger
+    from . import correct as face  # noqa: PLC0415  the whole team
+
+    root, run_id = _runs_folder(runs, settings), history.find_run(run)
+    if listed or labels is not None:
+        faces.terminal.write_lines(face.list_words(run_id) if labels is None else face.write_labels(run_id, labels))
+        return
+    asked = {name: value for name, value in given.items() if value is not None and value is not False}
+    faces.terminal.write_lines(face.correct(run_id, root, record, asked, table, by))
+
+
 @command()
 def forget(run: _RUN) -> None:
     """Remove a run from the ledger; its run folder stays."""
@@ -381,7 +476,8 @@ def forget(run: _RUN) -> None:
 @command()
 def export(run: _RUN, *, to: str, export_out: Path | None, runs: Path | None, settings: Path | None) -> None:
     """Export the report of a run in other formats. For example, `--to html,docx,xlsx,ris`."""
-    from ..exports import write  # noqa: PLC0415
+    from willowbark.agents.exports import write  # noqa: PLC0415
+
     from ..run import history  # noqa: PLC0415  loads the ledger
 
     root = _runs_folder(runs, settings)
@@ -424,6 +520,7 @@ def screen(
     model reads each record once, and the trained reader stays the second reader. Exit code 4: it could read none.
     """
     from willowbark.tools.library import open_library  # noqa: PLC0415
+    from willowbark.tools.reading.corrections import corrections_beside, read_corrections  # noqa: PLC0415
     from willowbark.tools.reading.store import STORE_FILE, StudyShelf  # noqa: PLC0415
 
     from ..ledger.database import DEFAULT_PATH  # noqa: PLC0415
@@ -461,6 +558,7 @@ def screen(
             limiter=None if engine == "local" else ClusterLimiter(),
             model=model,
             shelf=shelf,
+            corrections=read_corrections(corrections_beside(DEFAULT_PATH)),
         )
     for said in (*(f"{each}; skipped" for each in done.refused), *dict.fromkeys(done.by_model.unread)):
         complain(said)
@@ -623,10 +721,14 @@ def main() -> None:
     import logging  # noqa: PLC0415
     import warnings  # noqa: PLC0415
 
+    from ..keys import load_keys  # noqa: PLC0415
+
     gc.set_threshold(50_000)  # imports and runs create many objects and little garbage
     if not sys.warnoptions:
         warnings.simplefilter("ignore")  # warnings of model libraries are for developers, not for users
     logging.getLogger().addHandler(logging.NullHandler())  # otherwise logs of libraries would mix with the progress
+    for problem in load_keys():
+        faces.terminal.complain(problem)
     app()
 
 

@@ -22,6 +22,7 @@ from urllib.parse import urlsplit
 from willowbark.tools.errors import UsageError
 from willowbark.tools.http.endpoints import Endpoints
 from willowbark.tools.http.ladder import WireMemory, default_path
+from willowbark.tools.installation import advise_extra
 from willowbark.tools.records.registry import cards, has_package
 
 from ..config import FILE_NAME, Settings
@@ -181,7 +182,7 @@ def describe_installation() -> Iterator[str]:
     yield f"Python      {platform.python_version()} on {sys.platform}"
     yield f"Packages    {', '.join(f'{name} {_version(name)}' for name in _PACKAGES)}"
     for name, installed in extras().items():
-        yield f"Extra       {name}: " + ("installed" if installed else f"pip install '.[{name}]'")
+        yield f"Extra       {name}: " + ("installed" if installed else advise_extra(name))
     effects = {card.key: card.without_key for card in cards().values() if card.key and card.without_key}
     effects["NCBI_EMAIL"] = "Crossref is asked once a second, not 3 times"
     for name in (*effects, *_MODEL_KEYS):
@@ -196,7 +197,7 @@ def describe_unused(addresses: Mapping[str, str], endpoints: Endpoints) -> Itera
             continue
         if card.use in ("named", "web"):
             steps = [] if endpoints.may_search(card.name) else [f"set {card.key}"]
-            steps += [] if has_package(card) else ["pip install '.[web]'"]
+            steps += [] if has_package(card) else [advise_extra("web")]
             steps += ["name it under tools.sources"] if card.use == "named" or not steps else []
             yield f"Source      {card.name}: off ({card.off or card.without_key}; {' and '.join(steps)})"
 

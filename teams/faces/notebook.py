@@ -1,7 +1,6 @@
-"""Ask in a notebook: one display follows the run, and the report is the cell's value.
+"""A run in a notebook: one display follows it, and the report is the cell's value.
 
-    from willowbark.teams.faces.notebook import ask
-    await ask("Which existing drugs could prevent migraine attacks?", offline=True)
+`willowbark.ask` is for this: it blocks the cell. `await research_in_cell(…)` lets other tasks of the kernel go on.
 
 `approve=True` asks below the cell which candidates the report should cover.
 
@@ -40,7 +39,7 @@ _PAUSE_S = 0.1  # minimum between updates
 _log = logging.getLogger(__name__)
 
 
-async def ask(question: str | RunOptions, **choices: Unpack[RunChoices]) -> ResearchReport:
+async def research_in_cell(question: str | RunOptions, **choices: Unpack[RunChoices]) -> ResearchReport:
     """Answer a question, with any of `RunOptions` as choices, showing the run's progress in one display.
 
     The run is stored in the workspace's ledger, unless `ledger` says otherwise, so that a dead kernel loses nothing
@@ -86,14 +85,14 @@ def is_in_cell() -> bool:
 
 
 def ask_in_cell(question: str | RunOptions, choices: RunChoices) -> ResearchReport:
-    """Answer as `ask` does, and block the cell until the report is ready.
+    """Answer as `research_in_cell` does, and block the cell until the report is ready.
 
-    The kernel's own event loop waits, so the run has one in a thread. An interruption reaches it as in `ask`.
+    The kernel's own event loop waits, so the run has one in a thread. An interruption reaches it as there.
     """
     began = Future[tuple[asyncio.AbstractEventLoop, asyncio.Task[ResearchReport]]]()
 
     async def run() -> ResearchReport:
-        task = asyncio.ensure_future(ask(question, **choices))
+        task = asyncio.ensure_future(research_in_cell(question, **choices))
         began.set_result((asyncio.get_running_loop(), task))
         return await task
 

@@ -10,6 +10,8 @@ from typing import Annotated, Any, BinaryIO, Literal, NamedTuple
 
 from pydantic import BaseModel, Strict, StrictInt, StringConstraints, ValidationError
 
+from willowbark.agents.exports.cells import csv_text
+from willowbark.agents.exports.comparisons import COMPARISON_COLUMNS, rows_of
 from willowbark.tools.appraisal.appraised import DocumentReader
 from willowbark.tools.appraisal.posted import registered_reading
 from willowbark.tools.appraisal.stance import stance_of
@@ -29,8 +31,6 @@ from willowbark.tools.records.study import Study
 from willowbark.tools.sources.studies.clinicaltrials import parse_study
 
 from ..config import wording_of
-from ..exports.cells import csv_text
-from ..exports.comparisons import COMPARISON_COLUMNS, rows_of
 from .terminal import complain
 
 OutputFormat = Literal["jsonl", "csv"]

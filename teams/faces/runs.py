@@ -24,12 +24,13 @@ from rich.text import Text
 
 from willowbark.tools.errors import UsageError
 from willowbark.tools.local_files import read_json_file
+from willowbark.tools.reading.corrections import corrections_beside
 from willowbark.tools.reading.store import STORE_FILE
 from willowbark.tools.whole_file import write_file
 
 from ..config import wording_of
 from ..ledger import DEFAULT_PATH
-from ..run.changes import missing_keys, tell_changes
+from ..run.moves import missing_keys, tell_changes
 from ..run.history import UNFINISHED, RunRow, list_runs
 from ..run.options import RunOptions
 from .terminal import write_out
@@ -202,7 +203,8 @@ def _repeat(watch: Watch, tell: Callable[[str], None], complain: Callable[[str],
         complain(f"library {library}: {line}")
     store = watch.place.parent.parent / STORE_FILE
     try:
-        report = asyncio.run(research(options, fresh=True, studies=store)).model_dump(mode="json")
+        words = corrections_beside(store)
+        report = asyncio.run(research(options, fresh=True, studies=store, corrections=words)).model_dump(mode="json")
     except RunFailed as error:
         raise UsageError(str(error)) from None
     silent = sorted({entry["source"] for entry in report["search_log"] if entry["status"] in _UNANSWERED})

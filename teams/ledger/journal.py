@@ -21,6 +21,10 @@ from willowbark.tools.records.registry import fresh_days
 from .database import Database, LedgerError, Statement, digest, pack, unpack, unpack_bytes
 
 _KEPT_FIELDS = "request source method url sent attempt status content_type elapsed_s error".split()
+CORRECTIONS = "what people said before the run"
+CORRECTED = "what people have said since"
+FORMER = "the report before people corrected it"
+"""Subjects of readings that a run takes from people, and of the report that it made without the latter."""
 MODEL = "model"
 """In place of a source's name, in failures of model calls."""
 
@@ -207,6 +211,11 @@ class Journal:
         """Keep what was taken from a store; it is committed with the next exchange, answer or turn."""
         statement = "INSERT OR IGNORE INTO reading VALUES (?, ?, ?)"
         self._taken.append((statement, (self.run_id, subject, pack(content))))
+
+    @property
+    def ledger_path(self) -> Path | None:
+        """The ledger's file; None for one in memory."""
+        return self._database.path
 
     # --- turns, report ---
 

@@ -8,7 +8,7 @@ works on a run.
 """
 
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -21,7 +21,7 @@ from willowbark import __version__
 from willowbark.teams.ledger.run_ids import RUN_ID, new_run_id
 
 from .database import DEFAULT_PATH, Database, LedgerError, pack, restore, unpack, unpack_bytes
-from .journal import Journal, Turn, turns_of
+from .journal import CORRECTED, FORMER, Journal, Turn, taken_reading, turns_of
 
 __all__ = ["DEFAULT_PATH", "Journal", "Ledger", "LedgerError", "Model", "Run", "RunStatus", "Turn", "restore"]
 RunStatus = Literal["running", "interrupted", "complete", "cancelled", "failed"]
@@ -163,6 +163,36 @@ class Ledger(Database):
         self.run(run_id)
         ((packed,),) = self.query("SELECT report FROM run WHERE id = ?", run_id)
         return None if packed is None else unpack(packed)
+
+    def taken(self, run_id: str, subject: str) -> dict[str, Any] | None:
+        """Return what a run took for a subject, as `Journal.find_reading`; LedgerError if it is damaged."""
+        self.run(run_id)
+        return taken_reading(self, run_id, subject)
+
+    def keep_corrected(
+        self, run_id: str, corrections: Mapping[str, Any], report: BaseModel, readings: Mapping[str, Mapping[str, Any]]
+    ) -> None:
+        """Keep a report that was made again, with all it rests on; the run's first report stays beside it.
+
+        Args:
+            run_id: a run with a report that no process works on.
+            corrections: what people have said since the run, as JSON content.
+            report: made with them.
+            readings: what was taken from stores for it, by subject.
+
+        Raises:
+            LedgerError: another process works on the run, or the file cannot be written.
+        """
+        insert = "INSERT OR IGNORE INTO reading VALUES (?, ?, ?)"
+        with self._hold(run_id), self.transaction() as database:
+            first = "INSERT OR IGNORE INTO reading SELECT id, ?, report FROM run WHERE id = ? AND report IS NOT NULL"
+            database.execute(first, (FORMER, run_id))
+            for subject, content in readings.items():
+                database.execute(insert, (run_id, subject, pack(content)))
+            database.execute("DELETE FROM reading WHERE run = ? AND subject = ?", (run_id, CORRECTED))
+            database.execute(insert, (run_id, CORRECTED, pack(corrections)))
+            end = "UPDATE run SET report = ?, updated_at = ? WHERE id = ?"
+            database.execute(end, (pack(report), datetime.now(UTC).isoformat(), run_id))
 
     def verify(self, run_id: str) -> None:
         """Verify the checksum of every content of a run; LedgerError if one is damaged."""

@@ -32,13 +32,13 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response, Stream
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
+from willowbark.agents.exports import FORMATS, format_of, render
 from willowbark.tools.errors import UsageError
 from willowbark.tools.questions.kinds import PLACES, QUESTIONS
 from willowbark.tools.records.enclosure import one_line, visible
 from willowbark.tools.records.registry import searchable, title_of
 
 from ..config import DEPTHS
-from ..exports import FORMATS, format_of, render
 from ..guard import COOKIE, LOOPBACK, Guarded, Tokened, cookie_of, listening_at, serve_app, tell_token, token_from
 from ..ledger import Ledger
 from ..ledger.run_ids import RUN_ID
@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     from ..events import AgentEvent
 
 TOKEN_VARIABLE = "WILLOWBARK_PAGE_TOKEN"  # noqa: S105  its name, not the token
-STATIC = {"page.css": __package__, "page.js": __package__, "report.css": "willowbark.teams.exports"}
+STATIC = {"page.css": __package__, "page.js": __package__, "report.css": "willowbark.agents.exports"}
 """Files that pages load, and the packages that contain them."""
 EXAMPLES = (  # which the bundled library can answer too
     "Which existing drugs could prevent migraine attacks?",

@@ -1,201 +1,314 @@
-"""What moved from one report to the next, in words: what `willowbark watch` tells.
+"""What somebody asks to change in a run, by whatever face: checked against the run, and turned into corrections."""
 
-A drug moved where its certainty, its evidence or the studies that decide on it did; a trial where it stopped, ended or
-posted results. Nothing else is told: how a study's text is worded, in which place of a list it stands, or that a study
-was not read this time though it is there.
-"""
+import csv
+import io
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal
 
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from pydantic import BaseModel, Field, JsonValue, ValidationError
 
-from willowbark.tools.wording import counted, listed
+from willowbark.agents.report.content import EvidenceRow
+from willowbark.agents.report.forms import record_name
+from willowbark.agents.report.model import ResearchReport
+from willowbark.tools.appraisal.appraised import conditions_of
+from willowbark.tools.appraisal.corrected import edit_study
+from willowbark.tools.errors import UsageError
+from willowbark.tools.lexicon import canonical_drug
+from willowbark.tools.questions import parse_question
+from willowbark.tools.reading.corrections import (
+    EXCLUSION_REASONS,
+    MAX_NOTE,
+    Correction,
+    CorrectionBook,
+    ErrorKind,
+    ExclusionReason,
+    name_person,
+    now,
+)
+from willowbark.tools.reading.reading import Direction, StudyDesign
+from willowbark.tools.records.evidence import Evidence, checked_identifier
+from willowbark.tools.records.study import Study
 
-LONGEST = 2_000
-"""Characters of all lines on a question; what is left out is counted."""
-_MOST_KEYS = 3  # records named in a phrase
-_SIDES = {
-    "supports": "found benefit",
-    "contradicts": "found no benefit",
-    "missed": "missed its primary outcome",
-    "undecided": "decides nothing",
-}
-"""What a study says of a drug, as a report has it, in words; in the order in which changes are told."""
-_CITATIONS = {
-    "undecided": "undecided_citations",
-    "supports": "supporting_citations",
-    "contradicts": "contradicting_citations",
-    "missed": "missed_citations",
-}
-_ORDINALS = ("a", "a second", "a third", "a fourth", "a fifth")
-_AGAINST = {"placebo": " against placebo", "none": " against no treatment"}
-_ENDED = {"TERMINATED": "was terminated", "WITHDRAWN": "was withdrawn", "SUSPENDED": "was suspended"}
+from ..config import wording_of
+
+SaysWord = Literal["supports", "contradicts", "inconclusive", "not assessed"]
+_MOST_BYTES = 64 << 20  # of a spreadsheet
+_PARTICIPANTS = "deciding.participants"
+_EDITED = {"sample_size": _PARTICIPANTS, "design": "design"}
+"""Columns of the exported table that can be edited, beside verdict and the reviewer's, with the field of each."""
+_LABELS = {design.label: design.value for design in StudyDesign}
+_EXCLUDE = "exclude"
+_KINDS = {"pmid": "pmid", "nct": "nct_id", "pmcid": "pmcid", "doi": "doi"}
+"""What records are numbered by: the beginning of the key, and the kind of identifier."""
 
 
-@dataclass(frozen=True)
-class DrugState:
-    """What a report says of one drug."""
+class ChangeRequest(BaseModel, frozen=True, extra="forbid"):
+    """One thing that somebody wants changed; exactly one of the first six is given."""
 
-    certainty: str
-    evidence: str
-    sides: Mapping[str, str]
-    """By record's key, what it says: a key of `_SIDES`."""
-
-
-@dataclass
-class ReportStates:
-    """What a report says, as far as it is compared."""
-
-    drugs: dict[str, DrugState] = field(default_factory=dict)
-    rows: dict[tuple[str, str], Mapping[str, Any]] = field(default_factory=dict)
-    """Rows of the evidence by drug and record's key."""
-    trials: dict[str, Mapping[str, Any]] = field(default_factory=dict)
+    says: SaysWord | None = Field(None, description="What the record says of the drug")
+    field: str | None = Field(None, description="A field of the study, such as aim, design or deciding.participants")
+    exclude: ExclusionReason | None = Field(None, description="Leave the record out, for this reason")
+    add: bool = Field(False, description="Add the record, by its number or from `file`")
+    set_aside: bool = Field(False, description="Set the drug aside: the report does not cover it")
+    undo: bool = Field(False, description="Take back what you said of the record or drug")
+    record: str = Field("", description="PMID, NCT number, DOI, or key such as pmid:…")
+    drug: str = Field("", description="Generic name")
+    value: JsonValue = Field(None, description="Of `field`; null for not reported")
+    file: str | None = Field(None, description="A file that holds the record to add")
+    quote: str = Field("", description="Sentence of the record on which your word rests, to the letter")
+    note: str = Field("", max_length=MAX_NOTE, description="Why")
+    error: ErrorKind | None = Field(None, description="What the readers got wrong")
+    seconds: float | None = Field(None, ge=0, description="Time that you spent on it")
+    every_condition: bool = Field(False, description="Whether a stance holds for every question's condition")
 
     @classmethod
-    def of(cls, report: Mapping[str, Any]) -> "ReportStates":
-        """Read a report as JSON content; raises KeyError, TypeError or AttributeError where it is none."""
-        drugs = {}
-        for candidate in report["candidates"]:
-            sides = {key: side for side, name in _CITATIONS.items() for key in candidate.get(name) or ()}
-            drugs[candidate["name"]] = DrugState(candidate["certainty"], candidate["evidence_quality"], sides)
-        rows = {(row["drug"], row["key"]): row for row in report["evidence_table"]}
-        trials = {trial["key"]: trial for trial in report["trials"]}
-        return cls(drugs, rows, trials)
+    def of(cls, given: Mapping[str, Any]) -> "ChangeRequest":
+        """Build a request; UsageError names what is wrong with it."""
+        try:
+            return cls.model_validate({name: value for name, value in given.items() if value is not None})
+        except ValidationError as error:
+            first = error.errors(include_url=False, include_input=False)[0]
+            raise UsageError(f"{'.'.join(map(str, first['loc'])) or 'the correction'}: {wording_of(first)}") from None
 
 
-def tell_changes(
-    earlier: Mapping[str, Any],
-    later: Mapping[str, Any],
-    retracted: Collection[str] = (),
-    present: Collection[str] = (),
-) -> list[str]:
-    """Tell what moved between two reports of one question, one line each; empty if nothing did.
+class RunToCorrect:
+    """A run's report and records, against which requests are checked.
 
     Args:
-        earlier: the former report, as JSON content.
-        later: the present one.
-        retracted: keys of records that were retracted meanwhile.
-        present: keys of records that are there still, whether they were read this time or not.
+        question: the run's.
+        report: as it stands.
+        pool: the run's records.
+        book: what people have said so far.
+    """
+
+    def __init__(self, question: str, report: ResearchReport, pool: Sequence[Evidence], book: CorrectionBook) -> None:
+        self.report, self._book = report, book
+        self._condition = conditions_of(parse_question(question))[0]
+        self._pool = {name: record for record in pool for name in (record.key, *record.identifiers)}
+        self._rows = {(row.key, row.drug): row for row in report.evidence_table}
+
+    def find_key(self, name: str) -> str:
+        """Return the key of a record of the run, by any of its numbers; UsageError if the run has none such."""
+        key = key_of(name)
+        record = self._pool.get(key)
+        if record is not None:
+            return self._key_in_report(record)
+        if any(row.key == key for row in self.report.evidence_table):
+            return key
+        raise UsageError(f"{record_name(key)}: the run has no such record; add it first (`--add`)")
+
+    def _key_in_report(self, record: Evidence) -> str:
+        shown = {row.key for row in self.report.evidence_table}
+        known = (record.key, *sorted(record.identifiers))
+        return next((name for name in known if name in shown), record.key)
+
+    def to_correction(self, request: ChangeRequest, who: str) -> list[Correction]:
+        """Turn a request into corrections, one but for `undo`, which takes back all that the person said.
+
+        Raises:
+            UsageError: nothing or too much is asked, or it does not fit the run.
+        """
+        asked = {
+            "says": request.says is not None,
+            "field": request.field is not None,
+            "exclude": request.exclude is not None,
+            "set aside": request.set_aside,
+            "undo": request.undo,
+        }
+        chosen = [name for name, is_asked in asked.items() if is_asked]
+        if len(chosen) != 1:
+            raise UsageError("say one thing: what the record says, a field, exclude, add, set aside, or undo")
+        drug = _find_drug(request.drug)
+        common: dict[str, Any] = {"note": request.note, "seconds": request.seconds, "error": request.error}
+        common |= {"who": who, "at": now()}
+        condition = "" if request.every_condition else self._condition
+        if request.undo:
+            return self._take_back(request, drug, who)
+        if request.set_aside:
+            if not drug:
+                raise UsageError("name the drug to set aside: --drug NAME")
+            return [Correction(change="set aside", drug=drug, condition=condition, **common)]
+        key = self.find_key(request.record)
+        if request.exclude is not None:
+            return [Correction(change="exclude", record=key, condition=condition, reason=request.exclude, **common)]
+        row = self._rows.get((key, drug))
+        if request.says is not None:
+            if not drug:
+                raise UsageError(f"{record_name(key)}: of which drug? --drug NAME{_list_drugs(self._drugs_of(key))}")
+            self._check_quote(key, request.quote)
+            return [
+                Correction(
+                    change="stance",
+                    record=key,
+                    drug=drug,
+                    condition=condition,
+                    says=Direction(request.says),
+                    quote=request.quote,
+                    was=self._former_direction(row),
+                    **common,
+                )
+            ]
+        return [self._to_field(request, key, drug, common)]
+
+    def _to_field(self, request: ChangeRequest, key: str, drug: str, common: dict[str, Any]) -> Correction:
+        field = request.field or ""
+        row = self._rows.get((key, drug))
+        was: JsonValue = None
+        if field == _PARTICIPANTS and row is not None:
+            was = row.sample_size
+        elif field == "design" and row is not None:
+            was = _LABELS.get(row.design, row.design)
+        elif not field.startswith("deciding."):
+            study = self._study_of(key)
+            if study is not None:
+                was = study.model_dump(mode="json").get(field)
+        if field.startswith("deciding.") and not drug:
+            raise UsageError(f"{field}: of which drug's comparison? --drug NAME{_list_drugs(self._drugs_of(key))}")
+        correction = Correction(
+            change="field", record=key, drug=drug, field=field, value=request.value, was=was, **common
+        )
+        study = self._study_of(key)
+        if study is not None:
+            edit_study(study, [correction], 0 if study.comparisons else None)
+        return correction
+
+    def _study_of(self, key: str) -> Study | None:
+        return next((study for study in self.report.studies if study.key == key), None)
+
+    def _drugs_of(self, key: str) -> list[str]:
+        return [row.drug for row in self.report.evidence_table if row.key == key]
+
+    def _former_direction(self, row: EvidenceRow | None) -> str | None:
+        if row is None:
+            return None
+        if row.word is not None and row.word.readers_said is not None:
+            return row.word.readers_said.value
+        return row.direction
+
+    def _check_quote(self, key: str, quote: str) -> None:
+        record = self._pool.get(key)
+        words = " ".join(quote.split())
+        if words and record is not None and words not in " ".join(record.content.split()):
+            raise UsageError(f"{record_name(key)}: the quote is not in the record; copy it to the letter")
+
+    def _take_back(self, request: ChangeRequest, drug: str, who: str) -> list[Correction]:
+        """Withdraw what a person said of a record, or that a drug is set aside; UsageError if they said nothing."""
+        key = key_of(request.record) if request.record else ""
+        own = [word for ruling in self._book.rulings for word in ruling.words if word.who == who and word.record == key]
+        words = [word for word in own if drug in ("", word.drug)]
+        if not words:
+            what = record_name(key) if key else drug or "anything"
+            raise UsageError(f"{who} has said nothing of {what}; `willowbark correct last --list` shows who said what")
+        return [word.model_copy(update={"withdrawn": True, "at": now()}) for word in words]
+
+
+def key_of(name: str) -> str:
+    """Return the key of a record by its number: `12345678` and `PMID 12345678` are `pmid:12345678`.
+
+    >>> key_of("PMID 12345678"), key_of("nct01234567"), key_of("10.1000/A1"), key_of("pmid:5")
+    ('pmid:12345678', 'nct:NCT01234567', 'doi:10.1000/a1', 'pmid:5')
+    """
+    text = name.strip()
+    head, _, rest = text.partition(":")
+    is_keyed = head.casefold() in _KINDS
+    bare = re.sub(r"^PMID\s+", "", rest.strip() if is_keyed else text, flags=re.IGNORECASE)
+    for kind in (head.casefold(),) if is_keyed else _KINDS:
+        checked = checked_identifier(_KINDS[kind], bare)
+        if checked is not None:
+            return f"{kind}:{checked}"
+    if ":" in text and not is_keyed and not text.startswith("http"):
+        return text
+    raise UsageError(f"{name[:60]!r} is no PMID, NCT number, DOI or key of a record")
+
+
+def _find_drug(name: str) -> str:
+    return canonical_drug(name) or name.strip().casefold()
+
+
+def _list_drugs(drugs: Sequence[str]) -> str:
+    return f" (the report has it for {', '.join(drugs)})" if drugs else ""
+
+
+def parse_value(text: str) -> JsonValue:
+    """Read a value as somebody typed it: a number, `yes`, `no`, `not reported`, a JSON list, or words.
+
+    >>> parse_value("112"), parse_value("0.71"), parse_value("no"), parse_value("not reported"), parse_value("adults")
+    (112, 0.71, False, None, 'adults')
+    """
+    word = text.strip()
+    known: dict[str, JsonValue] = {"yes": True, "no": False, "not reported": None, "": None}
+    if word.casefold() in known:
+        return known[word.casefold()]
+    try:
+        value: JsonValue = json.loads(word.replace(",", "") if re.fullmatch(r"[\d,]+", word) else word)
+    except ValueError:
+        return word
+    return value if isinstance(value, int | float | bool | list) or value is None else word
+
+
+def read_table(path: Path, report: ResearchReport) -> list[ChangeRequest]:
+    """Read a table of evidence that somebody edited in a spreadsheet: every cell that differs from the report.
+
+    Counted are `reviewer_verdict` (also `exclude`) with `reviewer_note`, `verdict`, `sample_size` and `design`.
 
     Raises:
-        KeyError, TypeError, AttributeError: one of them is no report.
+        UsageError: no such table, a cell that cannot be understood, or one edited that cannot be.
     """
-    before = ReportStates.of(earlier)
-    after = ReportStates.of(later)
-    lines = []
-    for drug in sorted(before.drugs.keys() | after.drugs.keys()):
-        line = _tell_drug(drug, before, after, retracted, present)
-        if line:
-            lines.append(line)
-    for key in sorted(before.trials.keys() & after.trials.keys()):
-        lines += _tell_trial(key, before.trials[key], after.trials[key])
-    return _shorten(lines)
+    try:
+        if path.stat().st_size > _MOST_BYTES:
+            raise UsageError(f"{path}: has more than {_MOST_BYTES >> 20} MB")
+        text = path.read_bytes().decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise UsageError(f"{path}: is not UTF-8; save the spreadsheet as “CSV UTF-8”") from None
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be read ({error.strerror})") from None
+    head = text.partition("\n")[0]
+    delimiter = max((",", ";", "\t"), key=head.count)  # spreadsheets of many countries write semicolons
+    rows = list(csv.DictReader(io.StringIO(text, newline=""), delimiter=delimiter))
+    if not rows or not {"key", "drug"} <= set(rows[0]):
+        raise UsageError(
+            f"{path}: is no table of evidence (columns key and drug); `willowbark export --to csv` makes one"
+        )
+    own = {(row.key, row.drug): row for row in report.evidence_table}
+    requests = list[ChangeRequest]()
+    for line, cells in enumerate(rows, 2):
+        place = f"{path}, line {line}"
+        former = own.get((cells["key"] or "", cells["drug"] or ""))
+        if former is None:
+            raise UsageError(f"{place}: the report has no row {cells['key']} of {cells['drug']}")
+        requests += _read_cells(cells, former, place)
+    return requests
 
 
-def missing_keys(earlier: Mapping[str, Any], later: Mapping[str, Any]) -> list[str]:
-    """Return the records that decided on a drug in a report, and that the next report has nowhere."""
-    before = ReportStates.of(earlier)
-    after = ReportStates.of(later)
-    keys = {key for state in before.drugs.values() for key in state.sides}
-    return sorted(keys - {key for state in after.drugs.values() for key in state.sides})
+def _read_cells(cells: Mapping[str, str | None], former: EvidenceRow, place: str) -> Iterator[ChangeRequest]:
+    common = {"record": former.key, "drug": former.drug, "note": (cells.get("reviewer_note") or "").strip()}
+    said = (cells.get("reviewer_verdict") or "").strip()
+    edited = (cells.get("verdict") or "").strip()
+    word = said or (edited if edited != former.direction else "")
+    if word.partition(":")[0] == _EXCLUDE:
+        reason = word.partition(":")[2].strip() or "other"
+        if reason not in EXCLUSION_REASONS:
+            raise UsageError(f"{place}: {reason!r} is no reason; there are {', '.join(EXCLUSION_REASONS)}")
+        yield ChangeRequest.of({**common, "exclude": reason})
+    elif word:
+        if word not in {each.value for each in Direction}:
+            options = ", ".join(each.value for each in Direction)
+            raise UsageError(f"{place}: {word!r} is no verdict; there are {options} and exclude")
+        yield ChangeRequest.of({**common, "says": word})
+    for column, field in _EDITED.items():
+        text = (cells.get(column) or "").strip()
+        stands = getattr(former, column)
+        if column not in cells or text == ("" if stands is None else f"{stands}"):
+            continue
+        value = _LABELS.get(text, text) if column == "design" else parse_value(text)
+        yield ChangeRequest.of({**common, "field": field, "value": value})
 
 
-def _tell_drug(
-    drug: str, before: ReportStates, after: ReportStates, retracted: Collection[str], present: Collection[str]
-) -> str:
-    """Tell what moved of a drug; empty if nothing did."""
-    was = before.drugs.get(drug)
-    now = after.drugs.get(drug)
-    old = was.sides if was else {}
-    new = now.sides if now else {}
-    phrases = []
-    for side in _SIDES:
-        keys = sorted(key for key in new if key not in old and new[key] == side)
-        phrases += _tell_new(drug, keys, side, sum(other == side for other in old.values()), after)
-    for key in sorted(old.keys() & new.keys()):
-        if old[key] != new[key]:
-            phrases.append(f"{key} {_SIDES[new[key]]} by its present text (before: {_SIDES[old[key]]})")
-    gone = sorted(old.keys() - new.keys())
-    unread = [key for key in gone if key in present and key not in retracted]
-    phrases += [_tell_gone(key, old[key], retracted) for key in gone if key not in unread]
-    if now is None and was is not None:
-        return _join(drug, "no longer a candidate", phrases) if phrases else ""
-    if was is None and now is not None:
-        return _join(drug, f"a new candidate, {_words(now.certainty)} certainty", phrases)
-    assert was is not None
-    assert now is not None
-    if was.certainty != now.certainty:
-        why = "" if phrases else " (other studies were read)"
-        phrases.append(f"certainty {_words(was.certainty)} → {_words(now.certainty)}{why}")
-    elif was.evidence != now.evidence:
-        phrases.append(f"evidence {_words(was.evidence)} → {_words(now.evidence)}")
-    return _join(drug, "", phrases) if phrases else ""
-
-
-def _tell_new(drug: str, keys: Sequence[str], side: str, former: int, report: ReportStates) -> list[str]:
-    """Word new studies of a drug that say the same."""
-    if not keys:
-        return []
-    rows = [report.rows.get((drug, key), {}) for key in keys]
-    kinds = {_kind_of(row) for row in rows}
-    against = {_AGAINST.get((row.get("pico") or {}).get("comparator", ""), "") for row in rows}
-    kind = kinds.pop() if len(kinds) == 1 else "study"
-    beside = against.pop() if len(against) == 1 else ""
-    if len(keys) > 1:
-        plural = "studies" if kind == "study" else f"{kind}s"
-        verb = _SIDES[side].replace("its", "their").replace("decides", "decide")
-        return [f"{len(keys)} further {plural}{beside} {verb} ({_name(keys)})"]
-    ordinal = _ORDINALS[former] if former < len(_ORDINALS) else "a further"
-    return [f"{ordinal} {kind}{beside} {_SIDES[side]} ({keys[0]})"]
-
-
-def _tell_gone(key: str, side: str, retracted: Collection[str]) -> str:
-    what = "was retracted" if key in retracted else "is gone"
-    return f"{key} {what}, which {_SIDES[side]}"
-
-
-def _tell_trial(key: str, was: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
-    """Word that a trial stopped, ended or posted results."""
-    lines = []
-    drugs = listed(now.get("drugs") or [])
-    number = f"{now.get('nct_id') or key}{f' ({drugs})' if drugs else ''}"
-    if was.get("status") != now.get("status"):
-        state = str(now.get("status") or "unknown")
-        reason = f": “{now['why_stopped']}”" if state in _ENDED and now.get("why_stopped") else ""
-        lines.append(f"{number} {_ENDED.get(state, f'is now {_words(state)}')}{reason}")
-    if now.get("has_results") and not was.get("has_results"):
-        lines.append(f"{number} posted results")
-    return lines
-
-
-def _kind_of(row: Mapping[str, Any]) -> str:
-    design = str(row.get("design", "")).lower()
-    if "review" in design or "meta" in design:
-        return "review"
-    return "trial" if "rct" in design or "trial" in design else "study"
-
-
-def _words(value: str) -> str:
-    return value.replace("_", " ").lower()
-
-
-def _name(keys: Sequence[str]) -> str:
-    more = len(keys) - _MOST_KEYS
-    return ", ".join(keys[:_MOST_KEYS]) + (f" and {more} more" if more > 0 else "")
-
-
-def _join(drug: str, beginning: str, phrases: Sequence[str]) -> str:
-    return f"{drug}: {'; '.join(filter(None, [beginning, *phrases]))}"
-
-
-def _shorten(lines: Sequence[str]) -> list[str]:
-    """Leave out the last lines where all of them are too long, and count them."""
-    kept: list[str] = []
-    size = 0
-    for line in lines:
-        size += len(line) + 1
-        if size > LONGEST:
-            left = len(lines) - len(kept)
-            return [*kept, f"and {counted(left, 'further change')}, which the report holds"]
-        kept.append(line)
-    return kept
+def corrections_of(run: RunToCorrect, requests: Sequence[ChangeRequest], by: str | None = None) -> list[Correction]:
+    """Turn requests into corrections by one person, without repeats; UsageError for the first that does not fit."""
+    who = name_person(by)
+    found = [correction for request in requests for correction in run.to_correction(request, who)]
+    return list({correction.subject: correction for correction in found}.values())

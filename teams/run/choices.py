@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, TypedDict
 
-from ..config import Depth, Settings
+from ..config import Depth, ReportWords, Settings
 from .options import Hook, Shown
 
 if TYPE_CHECKING:
@@ -32,6 +32,7 @@ class ChosenAnew(TypedDict, total=False):
     raise_unreachable: bool
     shown: Shown
     studies: Path | None
+    corrections: Path | None
 
 
 class RunChoices(ChosenAnew, total=False):
@@ -47,6 +48,7 @@ class RunChoices(ChosenAnew, total=False):
     max_results: int | None
     sources: Sequence[str] | None
     include_rag: bool | None
+    words: ReportWords | None
     max_tokens: int | None
     max_seconds: float | None
     max_cost_usd: float | None

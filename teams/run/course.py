@@ -5,7 +5,7 @@ from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequenc
 from contextlib import AsyncExitStack, aclosing
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, cast, get_args
+from typing import Any, cast
 
 from willowbark.agents.approval import Approval, ApprovalMessage
 from willowbark.agents.approver import ApproverAgent
@@ -33,14 +33,23 @@ from willowbark.agents.report.content import TurnUsage
 from willowbark.agents.report.model import ReportMessage, ResearchReport
 from willowbark.agents.reporter import ReportAgent, turns_of
 from willowbark.agents.routing import route_of
-from willowbark.tools.appraisal.appraised import Readings
+from willowbark.tools.appraisal.appraised import Readings, conditions_of
 from willowbark.tools.appraisal.stored import StoredReader
 from willowbark.tools.contracts.run_contract import explainer
-from willowbark.tools.errors import WillowbarkError
+from willowbark.tools.errors import UsageError, WillowbarkError
 from willowbark.tools.http.attempts import RetryPolicy
 from willowbark.tools.http.endpoints import Endpoints
 from willowbark.tools.http.transport import Transport
 from willowbark.tools.questions import parse_question
+from willowbark.tools.reading.corrections import (
+    Correction,
+    CorrectionBook,
+    append_corrections,
+    corrections_beside,
+    name_person,
+    now,
+    read_corrections,
+)
 from willowbark.tools.reading.store import STORE_FILE, StudyShelf
 from willowbark.tools.toolbox import replies_in
 from willowbark.tools.wording import capital
@@ -48,18 +57,19 @@ from willowbark.tools.wording import capital
 from ..budget import WARN_SHARE, Budget, Prices, estimate
 from ..config import DEPTHS, Settings
 from ..events import AgentEvent, EventType, ToolRequest
-from ..ledger import Journal, Model, Run, Turn, restore
+from ..ledger import Journal, Model, Run
+from ..ledger.journal import CORRECTIONS
 from ..ledger.model_calls import JournaledClient
 from ..model_clients import BASELINE, READS_REQUESTS, context_of
 from ..research_team import ResearchTeam, default_participants
+from .correcting import bind_report
 from .hooks import Hooks
 from .options import RunOptions, approver_for
+from .turns import TurnMessage, messages_of
 
 UNDERSTANDING = "the question in words"
 """Key of the journal's answer by which a model interpreted the question, before the run."""
 _Message = BaseAgentEvent | BaseChatMessage | TaskResult
-_TURNS = FindingsMessage | AssessmentMessage | ApprovalMessage | ReportMessage
-_TYPES: Mapping[str, type[BaseChatMessage]] = {kind.__name__: kind for kind in get_args(_TURNS)}
 _ROLES: Mapping[str, EventType] = {
     "specialist": "thinking",
     "judge": "thinking",
@@ -101,7 +111,8 @@ class Course:
         self._iteration = 1
         self._warnings: list[str] = []
         self._reader = self._open_reader()
-        self._readings = Readings(self._reader)
+        self._corrections = self._take_corrections()
+        self._readings = Readings(self._reader, corrections=self._corrections)
         self._budget = Budget(
             Prices.of_run(self.model.name, self.settings.llm),
             max_tokens=self.settings.research.token_limit(is_baseline=self.model.name == BASELINE and not self.others),
@@ -167,7 +178,7 @@ class Course:
                         events, iteration = list(self._narrate(message)), self._iteration
                         if isinstance(message, FindingsMessage | AssessmentMessage):
                             iteration = message.content.iteration
-                        if isinstance(message, _TURNS):
+                        if isinstance(message, TurnMessage):
                             usage = message.models_usage or RequestUsage(prompt_tokens=0, completion_tokens=0)
                             cost = self._budget.prices.cost_of(turns_of(message.source, 1, usage, message))
                             cost_of_turn = {"tokens": usage.prompt_tokens + usage.completion_tokens, "cost_usd": cost}
@@ -175,6 +186,7 @@ class Course:
                             is_written = isinstance(message, ReportMessage)
                             if journal.keep_turn(message, iteration):
                                 said.append(message)
+                                self._keep_decision(message)
                         for event in events:
                             yield event
             except BaseException as error:
@@ -207,12 +219,14 @@ class Course:
             unheard = {name: each for name, each in self._in_hand.items() if (name, each.iteration) not in heard}
             said += [FindingsMessage(content=each, source=name) for name, each in unheard.items()]
             readings = (
-                Readings(self._reader) if self._earlier else self._readings
+                Readings(self._reader, corrections=self._corrections) if self._earlier else self._readings
             )  # readings from before a resume are made again
             report = await partial_report(said, reason, self.settings, self.model.name, self._budget.account, readings)
 
         # 4. The end is recorded; a ledger or a store of studies that cannot be written is reported once.
         self._reader.flush()
+        if self.journal.ledger_path is not None:
+            bind_report(report, self.journal.run_id, self.journal.ledger_path, self.settings.output.directory)
         complete = self._event("complete", line, report, agent="report")
         complete = complete.model_copy(update=cost_of_turn if is_written else {})
         if not failure_told:
@@ -221,6 +235,41 @@ class Course:
             if journal.failure is not None:
                 yield self._event("error", f"{journal.failure}")
         yield complete
+
+    def _take_corrections(self) -> CorrectionBook:
+        """Take what people say of records on the question's condition; what a run took before stays as it was."""
+        journal = self.journal
+        before = journal.find_reading(CORRECTIONS)
+        if before is not None:
+            return CorrectionBook.from_content(before)
+        path = self.options.corrections
+        if path is None and journal.ledger_path is not None:
+            path = corrections_beside(journal.ledger_path)
+        if path is None or journal.replaying or self._earlier:
+            return CorrectionBook()
+        corrections = read_corrections(path).on_conditions(conditions_of(parse_question(self.question)))
+        if corrections:
+            journal.keep_reading(CORRECTIONS, corrections.to_content())
+        return corrections
+
+    def _keep_decision(self, message: BaseChatMessage) -> None:
+        """Keep as corrections that a person set drugs aside, for later runs on the condition."""
+        path = self.options.corrections
+        if path is None and self.journal.ledger_path is not None:
+            path = corrections_beside(self.journal.ledger_path)
+        if not isinstance(message, ApprovalMessage) or message.content.decided_by != "person" or path is None:
+            return
+        condition = conditions_of(parse_question(self.question))[0]
+        try:
+            who = name_person()
+            words = [
+                Correction(change="set aside", drug=each.name, condition=condition, note=each.reason, who=who, at=now())
+                for each in message.content.set_aside
+            ]
+            if words:
+                append_corrections(path, words)
+        except UsageError as error:
+            self._warnings.append(f"The drugs set aside were not kept for later runs: {error}")
 
     def _open_reader(self) -> StoredReader:
         """Open the reader with the stores of this run; a replay takes from its ledger alone."""
@@ -409,11 +458,6 @@ async def partial_report(
     if not isinstance(written, ReportMessage):
         raise WillowbarkError("no report could be made of what was found")
     return written.content
-
-
-def messages_of(turns: Sequence[Turn]) -> list[BaseChatMessage]:
-    """Convert turns to messages; LedgerError if a turn is not from this version."""
-    return [restore(_TYPES[turn.type], turn.message, turn.type) for turn in turns if turn.type in _TYPES]
 
 
 class AbsentModel(BaselineChatCompletionClient):

@@ -10,6 +10,7 @@ from willowbark.tools.records.enclosure import one_line
 
 from ..config import wording_of
 from ..ledger import DEFAULT_PATH, Ledger, LedgerError, Run
+from ..ledger.journal import FORMER
 from ..ledger.run_ids import RUN_ID
 from .workspace import RunFolder
 
@@ -24,6 +25,9 @@ UNFINISHED = ("interrupted", "cancelled", "failed")  # statuses that can be resu
 
 
 _REPORT = "report.json"
+
+
+_NAMES = {"word": "by people:"}
 
 
 _SHORT = 60  # characters up to which a changed value is printed
@@ -83,11 +87,21 @@ def load_report(root: Path, run_id: str) -> "ResearchReport":
     """Load a run's report from its folder, otherwise from the ledger; UsageError if neither has a readable one."""
     try:
         path = RunFolder.open(root, run_id).path / _REPORT
-        return parse_report(_read_report(path), str(path))
+        report = parse_report(_read_report(path), str(path))
     except UsageError:
-        if all(run.run_id != run_id for run in runs_in_ledger()) or (report := stored_report(run_id)) is None:
+        if all(run.run_id != run_id for run in runs_in_ledger()):
             raise
-        return report
+        kept = stored_report(run_id)
+        if kept is None:
+            raise
+        return kept
+    return _bind(report, run_id, DEFAULT_PATH, root) if DEFAULT_PATH.is_file() else report
+
+
+def _bind(report: "ResearchReport", run_id: str, ledger: Path, root: Path | None = None) -> "ResearchReport":
+    from .correcting import bind_report  # noqa: PLC0415  the whole team
+
+    return bind_report(report, run_id, ledger, root)
 
 
 def _read_report(path: Path) -> bytes:
@@ -106,7 +120,9 @@ def stored_report(run_id: str, path: Path = DEFAULT_PATH) -> "ResearchReport | N
     """Return a run's report from a ledger, None if it has none yet; LedgerError if there is no such run."""
     with Ledger.existing(path) as ledger:
         content = ledger.report(run_id)
-    return None if content is None else parse_report(json.dumps(content).encode(), f"{path}: run {run_id}")
+    if content is None:
+        return None
+    return _bind(parse_report(json.dumps(content).encode(), f"{path}: run {run_id}"), run_id, path)
 
 
 def parse_report(content: bytes, place: str) -> "ResearchReport":
@@ -169,12 +185,16 @@ def list_runs(root: Path) -> list[RunRow]:
 
 
 def compare_runs(earlier: str, later: str | None) -> list[str]:
-    """List the changes from one run to another, one per line; None means the latest other run of the same question.
+    """List the changes from one run to another, one per line.
 
+    None means what people's corrections moved in a run, or without any the latest other run of the same question.
     LedgerError if there is no such run, one without a report, or none to compare with.
     """
     pair = [find_run(each) for each in (earlier, later) if each is not None]
     with Ledger.existing() as ledger:
+        former = ledger.taken(pair[0], FORMER) if later is None else None
+        if former is not None:
+            return [*differences(former, ledger.report(pair[0]) or former), "Compared: before and after corrections."]
         if later is None:
             question, runs = ledger.run(pair[0]).question, ledger.runs()
             alike = [run.run_id for run in runs if run.question == question and run.status == "complete"]
@@ -213,10 +233,15 @@ def differences(earlier: Mapping[str, Any], later: Mapping[str, Any]) -> list[st
             lines.append(f"{'New' if key in new else 'Gone'}: {key}: {title}")
             continue
         changed, before_said = [], old[key][1]  # in words; figures and short texts with old and new value
+        rows_before, rows_now = ({drug for drug, _ in each} for each in (before_said, said))
+        changed += [f"{drug} no longer in it" for drug in sorted(rows_before - rows_now)]
+        changed += [f"{drug} new in it" for drug in sorted(rows_now - rows_before)]
         for drug, field in sorted(before_said.keys() | said.keys()):
+            if drug not in rows_before & rows_now:
+                continue
             pair = before_said.get((drug, field)), said.get((drug, field))
             if pair[0] != pair[1]:
-                name = " ".join(filter(None, (drug, field.replace("_", " "))))
+                name = " ".join(filter(None, (drug, _NAMES.get(field, field.replace("_", " ")))))
                 is_short = all(isinstance(each, str | int | float | None) and len(str(each)) <= _SHORT for each in pair)
                 was, now = ("not reported" if each in (None, "", [], {}) else str(each) for each in pair)
                 changed.append(one_line(f"{name} {was} → {now}" if is_short else f"{name} is another"))
@@ -230,8 +255,13 @@ def _evidence(report: Mapping[str, Any]) -> dict[str, tuple[str, dict[tuple[str,
     found: dict[str, tuple[str, dict[tuple[str, str], Any]]] = {}
     for row in [*report["references"], *report["evidence_table"], *report["trials"]]:
         told = found.setdefault(row["key"], (one_line(row["title"]), {}))[1]
-        told.update({(row.get("drug", ""), field): said for field, said in row.items() if field != "number"})
+        told.update({(row.get("drug", ""), field): _plain(said) for field, said in row.items() if field != "number"})
     return found
+
+
+def _plain(value: Any) -> Any:
+    """Return what people said of a row in words, and all else as it is."""
+    return value["line"] if isinstance(value, dict) and "is_disputed" in value else value
 
 
 def without_clock(report: Mapping[str, Any]) -> dict[str, Any]:

@@ -9,8 +9,9 @@ from pydantic_core import PydanticCustomError
 
 from willowbark.tools.errors import UsageError
 from willowbark.tools.http.endpoints import Endpoints
+from willowbark.tools.wording import nearest
 
-from ..config import Depth, LibrarySettings, RoleSettings, Settings, excess_of, nearest, wording_of
+from ..config import Depth, LibrarySettings, ReportWords, RoleSettings, Settings, excess_of, wording_of
 from ..events import AgentEvent, Veto
 from ..model_clients import BASELINE
 
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from willowbark.tools.http.transport import Recorder
     from willowbark.tools.library import Library
 
-    from ..ledger import Ledger
+    from ..ledger import Ledger, Run
 
     ApproveOption = Approve | ApproverAgent
 else:  # AutoGen and agents take most of a second: bad input and a run's start are reported before they load
@@ -39,6 +40,7 @@ _CHOSEN_ANEW = frozenset(
         "raise_unreachable",
         "shown",
         "studies",
+        "corrections",
     }
 )
 """Options that can be chosen again when a run is resumed; it keeps the others from its start."""
@@ -98,6 +100,8 @@ class RunOptions(BaseModel, frozen=True, extra="forbid", arbitrary_types_allowed
     """Names of the sources to search."""
     include_rag: bool | None = _override("research.include_rag")
     """Whether judge and report agent may query the collected records."""
+    words: ReportWords | None = _override("report.words")
+    """`written` has a language model answer in its own words, each sentence checked; `quoted` prints only quotes."""
     max_tokens: int | None = _override("research.limits.max_tokens")
     """Tokens of all model calls; None takes the settings', by default 200,000 with a language model."""
     max_seconds: float | None = _override("research.limits.max_seconds")
@@ -113,6 +117,9 @@ class RunOptions(BaseModel, frozen=True, extra="forbid", arbitrary_types_allowed
     studies: Path | None = None
     """Store of studies that the run takes readings from and gives them to; None takes `studies.db` beside the ledger,
     or none without a ledger's file. One beside the library is taken from, too."""
+    corrections: Path | None = None
+    """File of what people said of records, which counts before every reader; None takes `corrections.jsonl` of the
+    workspace, or none without a ledger's file. A resumed run keeps what it took at its start."""
     run_id: str | None = None
     """The run's id in the ledger; None generates one."""
     fresh: bool = False
@@ -221,6 +228,14 @@ def _with_limits(endpoints: Endpoints, settings: Settings) -> Endpoints:
         by_source[name] = endpoint.model_copy(update={"per_second": limit})
     email = settings.tools.pubmed.email or endpoints.email
     return endpoints.model_copy(update={"by_source": by_source, "email": email})
+
+
+def replayed_endpoints(run: "Run", settings: Settings) -> Endpoints:
+    """Return where a run's sources were, for a journal that answers in their place: nothing is sent."""
+    if settings.library.path is not None:
+        return Endpoints(library=library_of(settings.library))
+    email = None if run.sandboxed else settings.tools.pubmed.email
+    return Endpoints.public({}).model_copy(update={"is_public": not run.sandboxed, "email": email})
 
 
 def library_of(asked: LibrarySettings, tell: Callable[[str], None] = lambda _: None) -> "Library":

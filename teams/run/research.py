@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, TypeVar, Unpack
 from willowbark.tools.errors import UsageError, WillowbarkError
 from willowbark.tools.http.endpoints import Endpoints
 from willowbark.tools.questions import validate_question
+from willowbark.tools.reading.corrections import CorrectionBook
 
 from ..config import Settings
 from ..events import AgentEvent
@@ -23,7 +24,7 @@ from ..model_clients import BASELINE, WITH_BATCHES, clients_of_roles, model_of, 
 from ..model_clients import close as close_client
 from ..model_clients import model_client as client_by_name
 from .choices import ChosenAnew, RunChoices
-from .options import RunOptions, library_of
+from .options import RunOptions, replayed_endpoints
 
 if TYPE_CHECKING:
     from willowbark.agents.autogen import ChatCompletionClient
@@ -199,6 +200,8 @@ async def replay_stream(run_id: str, ledger: Ledger) -> AsyncGenerator[AgentEven
     from willowbark.agents.baseline import BaselineChatCompletionClient  # noqa: PLC0415
     from willowbark.agents.report.model import ReportMessage, ResearchReport  # noqa: PLC0415
 
+    from ..ledger.journal import CORRECTED  # noqa: PLC0415
+    from .correcting import make_corrected  # noqa: PLC0415
     from .course import AbsentModel, Course  # noqa: PLC0415
 
     run = ledger.run(run_id)
@@ -211,18 +214,19 @@ async def replay_stream(run_id: str, ledger: Ledger) -> AsyncGenerator[AgentEven
         report = restore(ResearchReport, content, "report")
         yield AgentEvent(type="complete", message="The report of what was found until the stop", data=report)
         return
-    if settings.library.path is not None:
-        endpoints = Endpoints(library=await asyncio.to_thread(library_of, settings.library))
-    else:  # nothing is sent: the journal answers or fails each request
-        email = None if run.sandboxed else settings.tools.pubmed.email
-        endpoints = Endpoints.public({}).model_copy(update={"is_public": not run.sandboxed, "email": email})
+    endpoints = await asyncio.to_thread(replayed_endpoints, run, settings)
     analyst = BaselineChatCompletionClient() if run.model == BASELINE else AbsentModel(run, run.analyst)
     names = filter(None, settings.llm.roles.model_dump().values())
     others = {name: AbsentModel(run, name.partition("/")[2]) for name in names}
     course = Course(run.question, settings, analyst, endpoints, RunOptions(), run.of_model, journal, others)
+    since = ledger.taken(run_id, CORRECTED)
     async with aclosing(course.run()) as events:
         async for event in events:
-            yield event
+            if event.report is not None and since is not None:
+                made = await make_corrected(run_id, ledger, CorrectionBook.from_content(since), event.report)
+                yield event.model_copy(update={"data": made.report, "message": made.report.line})
+            else:
+                yield event
 
 
 async def _tell_while(work: Callable[[Callable[[str], None]], T], done: list[T]) -> AsyncGenerator[str, None]:

@@ -21,13 +21,14 @@ from willowbark.tools.appraisal.stored import StoredReader
 from willowbark.tools.errors import UsageError
 from willowbark.tools.library.collected import CollectedEvidence, Passage
 from willowbark.tools.questions import Question, parse_question, stand_alone, validate_question
+from willowbark.tools.reading.corrections import CorrectionBook
 from willowbark.tools.reading.store import STORE_FILE, StudyShelf
 from willowbark.tools.records.evidence import Evidence, merge
 from willowbark.tools.wording import capital, counted
 
 from ..config import Settings
 from ..ledger import Ledger
-from ..ledger.journal import taken_reading
+from ..ledger.journal import CORRECTED, CORRECTIONS, taken_reading
 from ..state import findings_of
 
 PASSAGES = 8  # per answer
@@ -155,7 +156,7 @@ async def ask_within(
     beside = [] if library in (None, "bundled") else [Path(library) / STORE_FILE]
     with StudyShelf(path, beside, tell) as shelf:
         reader = StoredReader(shelf, recall=partial(taken_reading, ledger, run_id))
-        told = _answer(meant, pool, Readings(reader, given, studies))
+        told = _answer(meant, pool, Readings(reader, given, studies, corrections=words_taken(run_id, ledger)))
     return AnswerWithin(
         question=" ".join(asked.split()),
         run_id=run_id,
@@ -166,6 +167,12 @@ async def ask_within(
         truncated=best.truncated,
         **told,
     )
+
+
+def words_taken(run_id: str, ledger: Ledger) -> CorrectionBook:
+    """Return what people said, as a run's report took it; LedgerError if its content is damaged."""
+    content = ledger.taken(run_id, CORRECTED) or ledger.taken(run_id, CORRECTIONS)
+    return CorrectionBook() if content is None else CorrectionBook.from_content(content)
 
 
 def _answer(meant: Question, pool: Sequence[Evidence], readings: Readings) -> dict[str, Any]:

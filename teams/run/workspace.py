@@ -58,7 +58,7 @@ class RunFolder:
         None in place of settings writes `report.md` with `report-appendix.md` and `evidence.csv`.
         """
         # Render all before writing any, so that a report that cannot be dumped leaves nothing behind.
-        from ..exports.evidence import as_csv  # noqa: PLC0415  agents take most of a second
+        from willowbark.agents.exports.evidence import as_csv  # noqa: PLC0415  agents take most of a second
 
         texts = _render(report, output or OutputSettings())
         texts["report.json"] = report.to_json()
@@ -87,10 +87,9 @@ def _render(report: "ResearchReport", output: OutputSettings) -> dict[str, str]:
     is_whole = output.include_citations and output.include_methodology
     if is_whole and output.format == "markdown":
         return {"report.md": report.to_markdown(APPENDIX_FILE), APPENDIX_FILE: report.to_appendix()}
+    from willowbark.agents.exports.formats import page_of  # noqa: PLC0415
     from willowbark.agents.report.forms.markdown import appendix_in_markdown, as_markdown  # noqa: PLC0415
     from willowbark.agents.report.forms.parts import leave_out  # noqa: PLC0415  agents take most of a second
-
-    from ..exports.formats import page_of  # noqa: PLC0415
 
     tree = leave_out(
         report.to_tree(), citations=not output.include_citations, methodology=not output.include_methodology

@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from willowbark import __version__
-from willowbark.tools.appraisal.appraised import Readings, condition_of, load_reader
+from willowbark.tools.appraisal.appraised import Readings, condition_of, conditions_of, load_reader
 from willowbark.tools.appraisal.candidates import Candidate, appraise_candidates, list_readings
+from willowbark.tools.appraisal.corrected import with_added
 from willowbark.tools.appraisal.stored import StoredReader
 from willowbark.tools.errors import SearchError, UsageError
 from willowbark.tools.files.tables import csv_rows
@@ -20,6 +21,7 @@ from willowbark.tools.lexicon import canonical_drug
 from willowbark.tools.library import Library
 from willowbark.tools.questions import Question, parse_question
 from willowbark.tools.questions.kinds import QUESTIONS
+from willowbark.tools.reading.corrections import CorrectionBook
 from willowbark.tools.reading.document import Document
 from willowbark.tools.reading.reading import Reading
 from willowbark.tools.reading.store import ReadSubject, StudyShelf, content_of, text_hash
@@ -123,6 +125,7 @@ def screen(
     limiter: RateLimiter | None = None,
     model: "ModelReader | None" = None,
     shelf: StudyShelf | None = None,
+    corrections: CorrectionBook | None = None,
 ) -> Screening:
     """Screen conditions for drugs, over a library or the public sources.
 
@@ -138,6 +141,7 @@ def screen(
         limiter: enforces the sources' rate limits; by default shared by all of this user's processes.
         model: reads in place of the trained reader, which stays the second reader; None leaves all to that.
         shelf: stores of studies that the trained reader takes from and gives to, closed by the caller; None has none.
+        corrections: what people say of records, which counts before every reader; None: nothing.
 
     Raises:
         UsageError: a folder or a table cannot be read or written, a drug is unknown, or a model's budget is used up.
@@ -172,10 +176,12 @@ def screen(
     def readings_of(name: str, pool: Sequence[Evidence]) -> Readings:
         reader = KeptReader(done.read.kept, shelf)
         if model is None:
-            return Readings(reader)
-        return model.readings(pool, of_any_drug[name], done.by_model.kept, reader)
+            return Readings(reader, corrections=corrections)
+        readings = model.readings(pool, of_any_drug[name], done.by_model.kept, reader)
+        readings.correct(corrections or CorrectionBook())
+        return readings
 
-    found = asyncio.run(_conclude(asked, searches, origin, readings_of, tell))
+    found = asyncio.run(_conclude(asked, searches, origin, readings_of, tell, corrections or CorrectionBook()))
     done.cells = sum(each.has_verdict for candidates, _ in found.values() for each in candidates)
     done.files = write_results(out, found, {name: question.text for name, question in asked.items()}, origin)
     return done
@@ -348,19 +354,25 @@ async def _conclude(
     origin: Origin,
     readings_of: Callable[[str, Sequence[Evidence]], Readings],
     tell: Callable[[str], None],
+    corrections: CorrectionBook,
 ) -> dict[str, tuple[list[Candidate], dict[str, Evidence]]]:
-    """Rank the candidates of each condition, those with a verdict first; return them with the records by key."""
+    """Rank the candidates of each condition, those with a verdict first; return them with the records by key.
+
+    Records that people added are among them, drugs that they set aside are not.
+    """
     found = {}
     async with origin.open_databases() as transport:
         databases = origin.databases(transport)
         for place, (name, question) in enumerate(asked.items(), 1):
-            pool = origin.records(searches[name])
+            conditions = conditions_of(question)
+            pool = with_added(origin.records(searches[name]), corrections, conditions)
             readings = readings_of(name, pool)
             candidates = appraise_candidates(question, pool, readings)
             if databases and (names := [each.drug for each in candidates if each.has_verdict]):
                 entries = [record for source in databases for record in (await source.look_up(name, *names)).records]
                 pool = [*pool, *entries]
                 candidates = appraise_candidates(question, pool, readings)
+            candidates = [each for each in candidates if corrections.find_aside(each.drug, conditions) is None]
             # Without a verdict, the number of records that name the drug is the most informative order.
             candidates.sort(key=lambda each: (not each.has_verdict, -len(each.records) * (not each.has_verdict)))
             found[name] = candidates, {record.key: record for record in pool}

@@ -14,7 +14,7 @@ from willowbark.agents.asking.batches import AT_ONCE
 from willowbark.agents.asking.reader import BATCH, ToRead, read, to_read
 from willowbark.agents.autogen import CancellationToken
 from willowbark.tools.appraisal.appraised import DocumentReader, Readings
-from willowbark.tools.appraisal.views import MatchedStudy, views_of
+from willowbark.tools.appraisal.views import MatchedStudy, match_by_words, views_of
 from willowbark.tools.errors import UsageError
 from willowbark.tools.questions import Question
 from willowbark.tools.records.enclosure import new_marker
@@ -138,7 +138,8 @@ class ModelReader(TrainedReader):
         for given in to_read(records, question, in_short=self.settings.llm.economy):
             row = json.loads(kept.get(self._hash(given), "null"))
             if row is not None:
-                read = MatchedStudy.model_validate(row)
+                former = MatchedStudy.model_validate(row)
+                read = match_by_words(former.study, question, given.condition)
                 found.take(views_of(read, given.page.whole), [read])
         return found
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from jinja2 import Environment, StrictUndefined
 
+from willowbark.agents.exports.cells import safe_cell
 from willowbark.tools.appraisal.candidates import Candidate
 from willowbark.tools.lexicon import canonical_condition
 from willowbark.tools.records import Disease, Drug
@@ -18,7 +19,6 @@ from willowbark.tools.records.evidence import Evidence
 from willowbark.tools.records.registry import kind_of
 from willowbark.tools.whole_file import write_file
 
-from ..exports.cells import safe_cell
 from .origins import Origin
 from .tables import TableFolder, has_parquet
 

@@ -17,6 +17,7 @@ from ..errors import ReadingStopped
 from ..lexicon import condition_synonyms
 from ..questions import Question, speaks_of
 from ..reading.assembler import assemble_study
+from ..reading.corrections import CorrectionBook, Ruling
 from ..reading.document import Document
 from ..reading.facts import purpose_at, study_design
 from ..reading.numbers import figures
@@ -29,6 +30,16 @@ from ..records.evidence import Evidence
 from ..records.study import Comparison, StatedView, Study
 from ..works.trials import name_trial
 from .certainty import DECIDED, STOPPED, AppraisedItem
+from .corrected import (
+    EditedStudy,
+    PersonsWord,
+    decide_item,
+    decide_stance,
+    decide_told,
+    edit_by_rulings,
+    tell_edited,
+    word_of,
+)
 from .fit import COUNTED, FITS, Fit, Topic, fit_of, topic_of, topic_of_title
 from .posted import PostedFinding, posted_stance, registered_reading
 from .stance import DrugStance, Says, stance_of
@@ -67,18 +78,29 @@ class Readings:
         reader: reads what no model has read; None uses the bundled one, loaded when first needed.
         given: readings of a model, which take precedence.
         studies: the studies that these are views of; readings made before there were studies have none.
+        absent: keys of publications that a model was asked to read and of which nothing stands: no other reader's
+            reading counts for them.
+        corrections: what people say, which takes precedence over all of them.
 
     Attributes:
+        corrections: what people say of records.
         found: number of publications and trials to read, as far as known.
         done: number of those already read.
     """
 
     def __init__(
-        self, reader: DocumentReader | None = None, given: Iterable[Reading] = (), studies: Iterable[MatchedStudy] = ()
+        self,
+        reader: DocumentReader | None = None,
+        given: Iterable[Reading] = (),
+        studies: Iterable[MatchedStudy] = (),
+        absent: Iterable[str] = (),
+        corrections: CorrectionBook | None = None,
     ) -> None:
         self._reader = reader
+        self.corrections = corrections or CorrectionBook()
         self._given: dict[str, dict[str, Reading]] = {}
         self._studies: dict[str, MatchedStudy] = {}
+        self._absent: set[str] = set()
         self._read: dict[tuple[str, ...], Reading] = {}
         self._appraised: dict[str, tuple[Evidence, Question, Mapping[str, AppraisedRecord]]] = {}
         self._ahead: set[str] = set()
@@ -90,7 +112,13 @@ class Readings:
         self._under_way: dict[tuple[str, ...], threading.Lock] = {}
         """Of each text that is being read, what other threads that want it wait for."""
         self.found = self.done = 0
-        self.take(given, studies)
+        self.take(given, studies, absent)
+
+    def correct(self, corrections: CorrectionBook) -> None:
+        """Take what people say now, in place of what they said before."""
+        if corrections != self.corrections:
+            self.corrections = corrections
+            self._appraised.clear()
 
     def stop(self) -> None:
         """Stop reading; from now on, requests for unread records raise `ReadingStopped`."""
@@ -141,8 +169,28 @@ class Readings:
                     self._appraised[record.key] = record, asked, said
         return said
 
-    def take(self, given: Iterable[Reading], studies: Iterable[MatchedStudy] = ()) -> None:
+    def hold(self, given: Iterable[Reading], studies: Iterable[MatchedStudy] = (), absent: Iterable[str] = ()) -> None:
+        """Take a model's readings and studies in place of all that it gave before."""
+        wanted = list(studies)
+        left_out = set(self._studies) - {read.study.key for read in wanted}
+        if left_out or self._absent != set(absent):
+            self._given.clear()
+            self._studies.clear()
+            self._absent.clear()
+            self._appraised.clear()
+        self.take(given, wanted, absent)
+
+    def is_absent(self, record: Evidence) -> bool:
+        """Whether a model was asked to read a record and nothing of its answer stands."""
+        names = names_of(record)
+        return not self._absent.isdisjoint(names) and not any(name in self._studies for name in names)
+
+    def take(self, given: Iterable[Reading], studies: Iterable[MatchedStudy] = (), absent: Iterable[str] = ()) -> None:
         """Add a model's readings by record and drug, and its studies by record; the latest one counts."""
+        missing = set(absent)
+        if not missing <= self._absent:
+            self._absent |= missing
+            self._appraised.clear()
         for read in studies:
             if self._studies.get(read.study.key) != read:
                 self._studies[read.study.key] = read
@@ -278,6 +326,8 @@ class AppraisedRecord(BaseModel, frozen=True, extra="forbid"):
     """A trial's posted results, including serious adverse events; None if none are posted."""
     readings: tuple[Reading, ...]
     """The readings by each reader, one at least."""
+    word: PersonsWord | None = None
+    """What people said of it; None if nobody did."""
 
     @property
     def reading(self) -> Reading:
@@ -316,6 +366,11 @@ def condition_of(asked: Question) -> str:
     return asked.conditions[0] if asked.conditions else " ".join(asked.terms)
 
 
+def conditions_of(asked: Question) -> tuple[str, ...]:
+    """Return the conditions of a question as corrections name them."""
+    return asked.conditions or (condition_of(asked),)
+
+
 def condition_in(record: Evidence, asked: Question) -> str:
     """Return for which of a question's conditions a record is read: the first on which its title is, then its text."""
     if len(asked.conditions) > 1:
@@ -333,8 +388,60 @@ def appraise_record(
 ) -> AppraisedRecord:
     """Appraise one record, as a source returned it, for one drug by its generic name in lower case.
 
-    `beside` are the other drugs read in it, which tell with what the drug was compared.
+    What people said of it counts before every reader. `beside` are the other drugs read in it, which tell with what
+    the drug was compared.
     """
+    own = _appraise_by_readers(record, drug, asked, readings, beside)
+    names, conditions = names_of(record), conditions_of(asked)
+    fields = readings.corrections.find_fields(names, conditions, drug)
+    ruling = readings.corrections.find_stance(names, conditions, drug)
+    if not fields and ruling is None:
+        return own
+    edited = edit_by_rulings(own.study, fields, own.stance.comparison)
+    appraised = _appraise_by_readers(record, drug, asked, readings, beside, edited) if edited.applied else own
+    former = own.item.direction
+    if ruling is not None:
+        appraised = _decide_by_word(appraised, record, ruling)
+    disputes = [each for each in fields if each.agreed is None]
+    word = word_of(ruling, edited, disputes, former, appraised.item.direction)
+    return appraised.model_copy(update={"word": word})
+
+
+def _decide_by_word(appraised: AppraisedRecord, record: Evidence, ruling: Ruling) -> AppraisedRecord:
+    """Let people's word decide what a record says of a drug; nothing changes while they differ."""
+    word = ruling.agreed
+    if word is None or word.says is None:
+        return appraised
+    reading = appraised.reading.model_copy(
+        update={"reader": "person", "version": word.who, "probability": 1.0, "sure": True, "harm": None}
+    )
+    item = decide_item(appraised.item, word.says)
+    if record.trial and word.says in DECIDED and item.design is StudyDesign.registry_entry:
+        item = item.model_copy(update={"design": registered_design(record.trial)})
+    item = item.model_copy(update={"second_reader": appraised.item.direction.value})
+    told = decide_told(appraised.told, word, appraised.item.direction)
+    sentence = told.passage.text if told.passage and word.says in DECIDED else ""
+    return appraised.model_copy(
+        update={
+            "item": item,
+            "study": appraised.study.model_copy(update={"reader": "person", "version": word.who}),
+            "stance": decide_stance(appraised.stance, word.says),
+            "told": told,
+            "sentence": word.quote or sentence,
+            "readings": (reading, *appraised.readings),
+        }
+    )
+
+
+def _appraise_by_readers(
+    record: Evidence,
+    drug: str,
+    asked: Question,
+    readings: Readings,
+    beside: Sequence[str],
+    edited: EditedStudy | None = None,
+) -> AppraisedRecord:
+    """Appraise a record by what readers read; `edited` is their study with fields that people filled."""
     condition, document = condition_in(record, asked), Document.of(record)
     posted = None
     if kind_of(record) == "trial":
@@ -354,18 +461,23 @@ def appraise_record(
     else:
         others = _read_beside(record, [name for name in beside if name != drug], condition, asked, readings)
         study = assemble_study([found[0], *(other for other in others if other.reader == found[0].reader)], document)
+    if edited is not None:
+        given = None if edited.changes_question else given
+        study, found = edited.study, (_as_read_by_person(found[0], edited), *found)
     fit_part = partial(_fit_part, study, given, asked)
     is_titled = _is_titled(record, asked)
     stance = stance_of(study, drug, partial(_is_as_asked, fit_part, is_titled and study.reader == "small_reader"))
     if found[0].reader == "posted" and found[0].kind == "efficacy":
         study, stance = posted_stance(record, drug, condition_names(asked)) or (study, stance)
         fit_part = partial(_fit_part, study, None, asked)
-    told = tell_result(study, stance, document)
+    told = tell_edited(tell_result(study, stance, document), stance, edited)
     item = _item(record, found, stance, told, posted, is_titled)
     item = item.model_copy(update={"fit": _find_fit(study, drug, stance, fit_part)})
-    if given is not None:
+    if edited is not None and "design" in edited.fields:
+        item = item.model_copy(update={"design": StudyDesign(study.design)})
+    elif given is not None:
         study = study.model_copy(update={"design": item.design.value})
-    for who in reversed(asked.people):
+    for who in reversed(asked.people) if given is None or given.people != "yes" else ():
         item = item if speaks_of(document.whole, who) else item.model_copy(update={"unnamed": who})
     is_other_use = asked.is_acute or asked.is_preventive
     by_words = len(found) == 1 or found[0].reader == "posted"  # a model's reading is not changed
@@ -381,6 +493,13 @@ def appraise_record(
     sentence = rests_on if decides else ""
     return AppraisedRecord(
         item=item, study=study, stance=stance, told=told, sentence=sentence, posted=posted, readings=found
+    )
+
+
+def _as_read_by_person(reading: Reading, edited: EditedStudy) -> Reading:
+    """Return a reading as one that a person vouches for."""
+    return reading.model_copy(
+        update={"reader": "person", "version": edited.study.version, "sure": True, "probability": 1.0}
     )
 
 

@@ -23,7 +23,15 @@ from ..reading.screening import readable
 from ..records import Disease, Drug, DrugApproval, Label
 from ..records.evidence import Evidence
 from ..works.drug_names import is_code
-from .appraised import AppraisedRecord, Readings, appraise_record, condition_in, condition_names
+from .appraised import (
+    AppraisedRecord,
+    Readings,
+    appraise_record,
+    condition_in,
+    condition_names,
+    conditions_of,
+    names_of,
+)
 from .certainty import LEVELS, AppraisedItem, CandidateAppraisal, appraise_candidate, count_participants
 from .fit import COUNTED, Fit
 from .suitability import NOT_FOR, bars_of, is_barred, told_withdrawals
@@ -265,17 +273,25 @@ def _appraise_study(record: Evidence, asked: Question, readings: Readings) -> di
     """Appraise a study for each drug that it names or a model read in it; empty if it is not on the condition.
 
     For drugs read by a model, its reading decides whether the study is on the condition; for others, the words do.
+    What people leave out says nothing, and what they judge is on the condition.
     """
     shown = readable(record)
-    given = readings.given_for(shown) if has_background(shown, asked) else {}
+    names, conditions = names_of(shown), conditions_of(asked)
+    if readings.corrections.find_exclusion(names, conditions) is not None:
+        return {}
+    judged = readings.corrections.drugs_of(names, conditions)
+    if kind_of(record) == "publication" and readings.is_absent(shown) and not judged:
+        return {}
     read = readings.study_of(shown, Document.of(shown))
+    is_told = read is not None and read.people is not None
+    given = readings.given_for(shown) if is_told or has_background(shown, asked) else {}
     is_off = read is not None and read.match == "other" and read.fit_to(asked) not in COUNTED
     named = named_drugs(shown) if on_condition(shown, asked) and not is_off else []
-    wanted = [drug for drug in dict.fromkeys((*named, *given)) if not is_left_out(drug, asked)]
+    wanted = [drug for drug in dict.fromkeys((*named, *given, *judged)) if not is_left_out(drug, asked)]
     return {
         drug: appraise_record(shown, drug, asked, readings, wanted)
         for drug in wanted
-        if drug not in given or given[drug].match != "other"
+        if drug in judged or drug not in given or given[drug].match != "other"
     }
 
 

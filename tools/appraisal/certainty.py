@@ -96,6 +96,8 @@ class StudyFacts(BaseModel, frozen=True, extra="forbid"):
     """NCT numbers or acronyms of the trials that a review names; empty for others."""
     secondary: bool = False
     """Whether its title calls it a substudy or a secondary analysis."""
+    struck: str | None = None
+    """Why the judge does not let it count; None: it counts."""
 
 
 class AppraisedItem(StudyFacts, frozen=True, extra="forbid"):
@@ -192,6 +194,12 @@ class Certainty(BaseModel, frozen=True, extra="forbid"):
     """The start, then each domain that applies, ending with the number of levels it lowered, if any."""
     lowered: list[str] = []
     """The steps that lowered the level."""
+    computed: CertaintyLevel | None = None
+    """The level by the rules, where a judge gave one; None without a judge's level."""
+    judged: CertaintyLevel | None = None
+    """The judge's level, of which and the computed one the lower counts; None if it gave none."""
+    judged_reason: str = ""
+    """The judge's, in its own words."""
 
 
 class CandidateAppraisal(BaseModel, frozen=True, extra="forbid"):
@@ -208,7 +216,7 @@ class CandidateAppraisal(BaseModel, frozen=True, extra="forbid"):
     refutes nothing; also in `inconclusive`."""
     not_assessed: list[str] = []
     excluded: list[str] = []
-    """Keys of retracted records."""
+    """Keys of records that are retracted, or that the judge struck."""
     same_trial: list[str] = []
     """Keys of records whose trial is counted by another record."""
     notes: list[str] = []
@@ -257,11 +265,13 @@ def find_outcome(support: int, contradicting: int, missed: int, *, is_refuted: b
 
 def appraise_candidate(items: Sequence[AppraisedItem]) -> CandidateAppraisal:
     """Appraise all evidence on a candidate; the order of the items does not matter."""
-    kept = sorted((i for i in items if not i.retracted), key=lambda item: item.key)
+    kept = sorted((i for i in items if not i.retracted and not i.struck), key=lambda item: item.key)
     retracted = sorted(i.key for i in items if i.retracted)
+    struck = sorted((i.key, i.struck) for i in items if i.struck and not i.retracted)
     studies, folded, same = one_per_trial(kept)
     certainty = rate_certainty(studies)
     notes = [*same, *(f"Left out: {key} is retracted." for key in retracted)]
+    notes += [f"Left out: {key} was struck by the judge: {reason}" for key, reason in struck]
     notes += [
         f"{i.key} was stopped ({(i.trial_status or 'status not reported').lower()}): "
         f"{i.why_stopped_kind or 'reason not reported'}."
@@ -283,10 +293,26 @@ def appraise_candidate(items: Sequence[AppraisedItem]) -> CandidateAppraisal:
         inconclusive=keys(Direction.inconclusive),
         missed=[i.key for i in studies if i.missed_primary and i.direction is Direction.inconclusive],
         not_assessed=keys(Direction.not_assessed),
-        excluded=retracted,
+        excluded=[*retracted, *(key for key, _ in struck)],
         same_trial=folded,
         notes=notes,
     )
+
+
+def lower_level(appraisal: CandidateAppraisal, judged: CertaintyLevel, reason: str) -> CandidateAppraisal:
+    """Set a judge's level beside the computed one; the lower counts, and a step says why where it is the judge's.
+
+    A refuted drug stays refuted.
+    """
+    computed = appraisal.certainty
+    beside = {"computed": computed.level, "judged": judged, "judged_reason": reason}
+    if LEVELS.index(judged) >= LEVELS.index(computed.level):
+        return appraisal.model_copy(update={"certainty": computed.model_copy(update=beside)})
+    step = f"Judge: {judged.said}, where the rules come to {computed.level.said}: {reason}"
+    lower = {"level": judged, "steps": [*computed.steps, step], "lowered": [*computed.lowered, step]}
+    quality = appraisal.quality if appraisal.quality == "refuted" else _QUALITIES[judged]
+    certainty = computed.model_copy(update={**beside, **lower})
+    return appraisal.model_copy(update={"certainty": certainty, "quality": quality})
 
 
 def count_participants(items: Sequence[AppraisedItem]) -> int:

@@ -99,7 +99,7 @@ class SortedDrug(BaseModel, frozen=True, extra="forbid"):
     missed_primary: bool = False
     """Whether a trial of it missed its primary outcome."""
     is_read_by_model: bool = False
-    """Whether a language model or a person read a study that decides on it; otherwise the small reader or the registry
+    """Whether a language model read a study that decides on it; otherwise the small reader, the registry or people
     did."""
 
 
@@ -113,9 +113,11 @@ def _sort_drug(candidate: Candidate, standards: frozenset[str]) -> SortedDrug:
     tally = count_trials(candidate, standards)
     found = candidate.appraisal
     deciding = [each for each in candidate.records if each.key in found.telling]
-    is_read_by_model = any(each.study.reader in ("model", "person") for each in deciding)
-    outcome = _find_outcome(candidate, is_read_by_model=is_read_by_model)
-    place = _find_place(candidate, outcome, tally, is_read_by_model=is_read_by_model)
+    readers = {each.study.reader for each in deciding}
+    is_read_by_model = "model" in readers
+    is_vouched = is_read_by_model or readers == {"person"}  # a person's word on one row vouches for no other
+    outcome = _find_outcome(candidate, is_vouched=is_vouched)
+    place = _find_place(candidate, outcome, tally, is_vouched=is_vouched)
     return SortedDrug(
         place=place,
         outcome=outcome,
@@ -187,14 +189,14 @@ def find_strongest(candidate: Candidate, standards: frozenset[str]) -> Strongest
     return min(found, key=lambda each: each.rank).study if found else None
 
 
-class _Quoted(NamedTuple):
+class _RankedTrial(NamedTuple):
     """A trial in its own words, with its place among others, the strongest first."""
 
     rank: tuple[bool | int | str, ...]
     study: StrongestStudy
 
 
-def _quote(record: AppraisedRecord, standards: frozenset[str]) -> _Quoted | None:
+def _quote(record: AppraisedRecord, standards: frozenset[str]) -> _RankedTrial | None:
     """Quote the sentence by which a trial reports benefit; None if none names the drug beside what can show it."""
     row, drug = record.stance.comparison, record.stance.drug
     is_beside_nothing = record.stance.is_against_nothing
@@ -207,10 +209,10 @@ def _quote(record: AppraisedRecord, standards: frozenset[str]) -> _Quoted | None
     if not lines:
         return None
     line = min(lines, key=lambda each: (not _other_arm(record, row, each), not _has_figures(each)))
-    people = record.study.participants_of(row)
+    people = record.told.quoted_participants
     study = StrongestStudy(key=record.key, against=_other_arm(record, row, line), quote=line, participants=people)
     doubts = not record.item.is_sound, not is_beside_nothing, not study.against, not _has_figures(line)
-    return _Quoted((*doubts, -(people or 0), record.key), study)
+    return _RankedTrial((*doubts, -(people or 0), record.key), study)
 
 
 def _other_arm(record: AppraisedRecord, row: Comparison, line: str) -> str:
@@ -244,20 +246,18 @@ def _speaks_against(record: AppraisedRecord) -> bool:
     return _is_of_question(record) and (record.stance.is_against_nothing or not is_compared)
 
 
-def _find_outcome(candidate: Candidate, *, is_read_by_model: bool) -> CandidateOutcome:
+def _find_outcome(candidate: Candidate, *, is_vouched: bool) -> CandidateOutcome:
     """Find what a drug's studies come to, of those against it by the ones that count."""
     found = candidate.appraisal
     against = [each.key for each in _opposing(candidate)]
     contradicting = sum(key in found.contradicting for key in against)
     missed = len(against) - contradicting
     support = len(found.supporting)
-    is_refuted = found.quality == "refuted" and (is_read_by_model or len(against) >= support)
+    is_refuted = found.quality == "refuted" and (is_vouched or len(against) >= support)
     return find_outcome(support, contradicting, missed, is_refuted=is_refuted)
 
 
-def _find_place(
-    candidate: Candidate, outcome: CandidateOutcome, tally: TrialTally, *, is_read_by_model: bool
-) -> DrugPlace:
+def _find_place(candidate: Candidate, outcome: CandidateOutcome, tally: TrialTally, *, is_vouched: bool) -> DrugPlace:
     if is_barred(candidate.cautions):
         is_withdrawn = any(caution.startswith(WITHDRAWN) for caution in candidate.cautions)
         return "withdrawn" if is_withdrawn else "unsuited"
@@ -270,9 +270,9 @@ def _find_place(
     if outcome == "mixed":
         return "mixed"
     if outcome == "supported":
-        is_enough = tally.reporting_benefit >= ENOUGH_TRIALS or (is_read_by_model and _is_rated(candidate, tally))
+        is_enough = tally.reporting_benefit >= ENOUGH_TRIALS or (is_vouched and _is_rated(candidate, tally))
         return "benefit" if is_enough else "not_judged"
-    is_missed = outcome == "missed" and (tally.missed or is_read_by_model)
+    is_missed = outcome == "missed" and (tally.missed or is_vouched)
     return "missed" if is_missed else "not_judged"
 
 

@@ -14,14 +14,19 @@
 | in the contrast with partners | any | combined, unless the authors state that the drug itself works |
 | in the other arm | any | comparator, unless the authors state that it works |
 | in no contrast | the authors state that it works, or that it does not | supports, contradicts |
-| taken by all arms | any | none |
+| taken by all arms | the authors state that it works | combined, unless an arm had no more than it |
+| the same | any other | none |
+| more of it, or earlier, in one of the arms that all take it | as above | as above |
 | none of these | – | none |
 
 A comparison with another arm decides before one with baseline, everybody before a subgroup, the primary outcome before
 others, efficacy before surrogates. Of comparisons of one rank the first that decides counts, as a study lists its
-deciding one first. In studies of harm, cost or use, surrogates say nothing; in those of mechanism in patients or
-animals, only those that decide do. A comparator is never credited or
-blamed by another drug's result.
+deciding one first; none does where the drug was better than one arm in one outcome and worse than it in another, nor
+where its own arm changed in one outcome unclearly and in another not at all. An arm of the drug alone decides before
+one that adds it to others. Where a secondary outcome alone shows no difference, the authors' statement decides. In
+studies of harm, cost or use, surrogates say nothing; in those of mechanism in patients or animals, only those that
+decide do. What is disputed decides nothing. A comparator is never credited or blamed by another drug's
+result.
 """
 
 import re
@@ -87,19 +92,20 @@ def stance_of(study: Study, drug: str, applies: Applies = _apply_always) -> Drug
     """
     stance = _derive_stance(study, drug, applies)
     is_aside = (study.aim or "treat") not in _ON_EFFICACY and stance.view is None
-    if is_aside and stance.says == "neutral" and stance.comparison and stance.comparison.endpoint == "surrogate":
+    is_undecided = stance.says in ("neutral", "comparator")
+    if is_aside and is_undecided and stance.comparison and stance.comparison.endpoint == "surrogate":
         return stance.model_copy(update={"says": "none"})
     return stance
 
 
 def _derive_stance(study: Study, drug: str, applies: Applies) -> DrugStance:
-    applying = [row for row in study.comparisons if applies(row)]
+    applying = [row for row in study.comparisons if not row.disputed and applies(row)]
     rows = [row for row in applying if _is_of_efficacy(study, row)]
-    own = [row for row in rows if drug in study.contrast_of(row)]
+    own = [row for row in rows if drug in study.contrast_of(row) and study.arm(row.arm).role != "placebo"]
     alone = [row for row in own if study.contrast_of(row) == {drug}]
-    view = _find_view(study, drug, applies)
+    view = None if drug in study.background else _find_view(study, drug, applies)
     between = _decide(study, drug, [row for row in alone if row.against == "arm"])
-    if between is not None and between.says in DECIDED:
+    if between is not None and between.says in DECIDED and not _is_aside(between, view):
         return between
     within = _decide(study, drug, [row for row in alone if row.against != "arm"])
     if within is not None and within.says in DECIDED:
@@ -115,9 +121,18 @@ def _derive_stance(study: Study, drug: str, applies: Applies) -> DrugStance:
     compared = [row for row in rows if drug in study.drugs_of(row.versus) - study.drugs_of(row.arm)]
     if compared:
         return DrugStance(drug=drug, says="comparator", comparison=compared[0])
-    shown = {name for row in applying for name in (row.arm, row.versus) if name}
-    is_compared = any(drug in study.drugs_of(name) for name in shown) and drug not in study.background
+    shown = {name for row in applying if row.endpoint != "process" for name in (row.arm, row.versus) if name}
+    if drug in study.background:
+        return _say_of_background(study, drug, applies)
+    given = [name for name in shown if study.arm(name).role != "placebo"]
+    is_compared = any(drug in study.drugs_of(name) for name in given)
     return DrugStance(drug=drug, says="neutral" if is_compared and (study.aim or "treat") in _ON_EFFICACY else "none")
+
+
+def _is_aside(stance: DrugStance, view: StatedView | None) -> bool:
+    """Whether no difference was found in a secondary outcome alone, where the authors state what they found."""
+    row = stance.comparison
+    return stance.says == "missed" and row is not None and row.primary is False and view is not None
 
 
 def _is_of_efficacy(study: Study, row: Comparison) -> bool:
@@ -130,12 +145,18 @@ def _is_of_efficacy(study: Study, row: Comparison) -> bool:
 
 def _find_view(study: Study, drug: str, applies: Applies) -> StatedView | None:
     """Find the first statement on a drug's efficacy; those on harm alone say nothing of it."""
-    if drug in study.background:
-        return None
     for view in study.statements:
-        if view.drug == drug and view.says in _STATED and applies(view):
+        if view.drug == drug and view.says in _STATED and not view.disputed and applies(view):
             return view
     return None
+
+
+def _say_of_background(study: Study, drug: str, applies: Applies) -> DrugStance:
+    """Say of a drug that all arms take that its authors call it effective with the others; it is never blamed."""
+    view = _find_view(study, drug, applies)
+    if view is None or _STATED[view.says] != "supports":
+        return DrugStance(drug=drug, says="none")
+    return DrugStance(drug=drug, says="combined", of_combination="supports")
 
 
 def is_against_nothing(study: Study, row: Comparison) -> bool:
@@ -155,14 +176,35 @@ def _decide(study: Study, drug: str, rows: list[Comparison]) -> DrugStance | Non
     """Let the comparisons of the first rank decide; None if there is none."""
     if not rows:
         return None
-    best = min(map(_rank, rows))
-    stances = [_judge(study, drug, row) for row in rows if _rank(row) == best]
+    best = min(_rank(study, row) for row in rows)
+    first = [row for row in rows if _rank(study, row) == best]
+    stances = [_judge(study, drug, row) for row in first]
+    if _is_mixed_within(first) or _is_mixed_between(first):
+        return stances[0].model_copy(update={"says": "neutral"})
     return next((stance for stance in stances if stance.says in DECIDED), stances[0])
 
 
-def _rank(row: Comparison) -> tuple[bool, int, bool]:
+def _is_mixed_within(rows: list[Comparison]) -> bool:
+    """Whether a drug's own arm changed in one outcome unclearly and in another not at all: neither decides."""
+    favours = {row.favours for row in rows}
+    return all(row.against != "arm" for row in rows) and None in favours and "arm" not in favours
+
+
+def _is_mixed_between(rows: list[Comparison]) -> bool:
+    """Whether an arm was better than another one in one outcome, and worse than it in another of the same rank."""
+    between = [row for row in rows if row.against == "arm" and row.endpoint == "efficacy"]
+    decided = {(row.versus, row.favours) for row in between if row.significant is not False}
+    return any((other, "versus") in decided for other, favours in decided if favours == "arm")
+
+
+def _rank(study: Study, row: Comparison) -> tuple[bool, int, bool, bool]:
     """Order comparisons by how much they decide, the first most."""
-    return row.subgroup is not None, _PRIMARY_ORDER.index(row.primary), row.endpoint != "efficacy"
+    return (
+        row.subgroup is not None,
+        _PRIMARY_ORDER.index(row.primary),
+        len(study.drugs_of(row.arm)) > 1,
+        row.endpoint != "efficacy",
+    )
 
 
 def _judge(study: Study, drug: str, row: Comparison) -> DrugStance:

@@ -1,7 +1,7 @@
 """A reader that reads each text once: it takes from stores what they hold, and gives them what it reads."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Self
 
 from ..reading.document import Document
 from ..reading.reading import Reading
@@ -72,6 +72,12 @@ class StoredReader:
         self.made += 1
         self._shelf.keep(subject, content_of(reading), self.identity)
         return reading
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
     def flush(self) -> None:
         """Write what was read."""

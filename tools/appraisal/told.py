@@ -9,17 +9,21 @@
 | nothing | none | none | none |
 
 What its passage does not hold is not printed, and no figure that stands right behind placebo or beside another drug.
+The other arm and the number of people may stand in a sentence of the methods instead, which is then quoted with it.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from pydantic import BaseModel
 
-from ..reading.assembler import PLACEBO, UNKNOWN, UNNAMED, UNTREATED
-from ..reading.contrast import PassageContrast
-from ..reading.document import Document
+from ..reading.assembler import PLACEBO, UNKNOWN, UNTREATED
+from ..reading.contrast import UNNAMED, PassageContrast
+from ..reading.document import Document, Sentence
 from ..reading.numbers import EffectSize, effect_sizes
+from ..reading.participants import numbers_of
 from ..reading.reading import Comparator, Primary
+from ..reading.sections import is_full_text
+from ..reading.text import says
 from ..records.study import Comparison, Favours, Stated, Study, StudyPassage
 from .stance import DrugStance
 
@@ -34,6 +38,7 @@ _CALLED: Mapping[Favours, str] = {"arm": "called effective", "neither": "called 
 _WITHOUT_DATA = frozenset({"review", "narrative_review", "guideline"})
 """Designs whose result without a comparator is what their authors say of earlier work."""
 _KINDS: Mapping[str, Comparator] = {"placebo": "placebo", "none": "none", "usual_care": "none"}
+_ARM_CUES: Mapping[Comparator, str] = {"placebo": "inert", "none": "nothing"}
 _BEFORE = "before treatment"
 _TITLES = frozenset({PLACEBO, UNTREATED, UNKNOWN})
 
@@ -51,6 +56,10 @@ class ToldResult(BaseModel, frozen=True, extra="forbid"):
     """The active comparator by name; None if there is none or it is not named."""
     participants: int | None = None
     """People of both arms; None if they are not told for this comparison alone."""
+    quoted_participants: int | None = None
+    """The same, where the passage or the setting writes the number; else None."""
+    setting: tuple[StudyPassage, ...] = ()
+    """Sentences that name the other arm or the number of people, where the passage does not."""
     primary: Primary = "not_reported"
     """Whether it is the primary outcome's result, and favours the drug."""
     passage: StudyPassage | None = None
@@ -78,15 +87,22 @@ def tell_result(study: Study, stance: DrugStance, document: Document | None = No
     against = _name_rivals(study, row)
     if stance.says == "comparator":
         return ToldResult(kind="active", comparator=row.arm, against=row.arm, passage=row.passage)
-    if study.design in _WITHOUT_DATA and row.versus is None:
-        return ToldResult(result=_CALLED.get(row.favours) if row.favours else None, passage=row.passage)
+    people = study.participants_of(row)
+    is_said = study.design in _WITHOUT_DATA
+    if row.versus is None and (is_said or (row.against == "unstated" and not row.estimate)):
+        called = _CALLED.get(row.favours) if row.favours else None
+        return ToldResult(result=called, participants=None if is_said else people, passage=row.passage)
     effects, figures = _read_figures(row.passage, stance.drug, document)
+    setting = _Setting(document, row.passage)
+    comparator = _name_comparator(study, row, kind, against)
     return ToldResult(
         result=_name_result(study, row, stance),
-        comparator=_name_comparator(study, row, kind, against),
+        comparator=comparator if setting.names_arm(kind, study.drugs_of(row.versus)) else None,
         kind=kind,
         against=against,
-        participants=study.participants_of(row),
+        participants=people,
+        quoted_participants=people if people is not None and setting.counts(people) else None,
+        setting=setting.passages,
         primary=_find_primary(row),
         passage=row.passage,
         effects=effects,
@@ -94,10 +110,63 @@ def tell_result(study: Study, stance: DrugStance, document: Document | None = No
     )
 
 
+class _Setting:
+    """The sentences that tell what a passage leaves out of its comparison.
+
+    Args:
+        document: the record; None holds the passage to nothing, for want of other sentences.
+        passage: of the comparison; None if it has none.
+
+    Attributes:
+        passages: those needed so far.
+    """
+
+    def __init__(self, document: Document | None, passage: StudyPassage | None) -> None:
+        self._document, self._passage = document, passage
+        self.passages: tuple[StudyPassage, ...] = ()
+
+    def names_arm(self, kind: Comparator, drugs: frozenset[str]) -> bool:
+        """Whether the passage or another sentence names an arm: placebo, nothing, or its drugs."""
+        cue = _ARM_CUES.get(kind)
+        if cue:
+            return self._find(lambda sentence: says(cue, sentence.text) is not None)
+        if kind != "active" or not drugs:
+            return True
+        return self._find(lambda sentence: not drugs.isdisjoint(sentence.drugs))
+
+    def counts(self, people: int) -> bool:
+        """Whether the passage or another sentence writes a number of people."""
+        document = self._document
+        if document is None:
+            return True
+
+        def writes(sentence: Sentence) -> bool:
+            return people in {number.value for number in numbers_of(document, sentence)}
+
+        return self._find(writes)
+
+    def _find(self, tells: Callable[[Sentence], bool]) -> bool:
+        """Look for a sentence in the passage, then in the setting, then in the rest of the record."""
+        document, passage = self._document, self._passage
+        if document is None or passage is None or is_full_text(passage.section):
+            return True
+        quoted = {each.text for each in (passage, *self.passages)}
+        within = [each for each in document.sentences if any(each.quote in text for text in quoted)]
+        if not within or any(map(tells, within)):
+            return True  # a passage of the registry's is no sentence of the text
+        found = next(filter(tells, document.sentences), None)
+        if found is None:
+            return False
+        section = "Title" if found.headed == "title" else "Abstract"
+        place = {"start": found.start, "end": found.start + len(found.quote)}
+        self.passages = (*self.passages, StudyPassage(text=found.quote, section=section, **place))
+        return True
+
+
 def find_kind(study: Study, row: Comparison, stance: DrugStance) -> Comparator:
     """Return what a comparison is with; what the drug's own arm takes beside it counts as nothing."""
     if row.versus is None:
-        return "not_reported" if row.against == "unstated" else "before_after"
+        return "before_after" if row.against == "baseline" else "not_reported"
     kind = _KINDS.get(study.arm(row.versus).role)
     return kind or ("none" if stance.is_against_nothing else "active")
 

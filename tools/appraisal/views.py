@@ -17,7 +17,7 @@ that decides by `stance_of`, and its verdict agrees with that.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import BaseModel
 
@@ -70,6 +70,17 @@ _STATED_EFFECTS: dict[str, Effect] = {"works": "better", "give": "better", "does
 _LOOSE: dict[str, Comparator] = {"baseline": "before_after", "baseline_on_drug": "dose", "unstated": "not_reported"}
 
 
+Fitting = Literal["yes", "partly", "no"]
+"""How the condition or the people of a study are those asked about, as a model tells it. `partly`, of a condition: a
+complication of it, or something wider; of people: others, from whom it can be told for them."""
+_MATCHES: dict[Fit, Match] = {fit: match for match, fit in _FITS.items()}
+_BY_MODEL: dict[Fitting, tuple[Match, ...]] = {
+    "yes": ("same", "narrower"),
+    "partly": ("complication", "broader"),
+    "no": ("other",),
+}
+
+
 class MatchedStudy(BaseModel, frozen=True, extra="forbid"):
     """A study with how its condition relates to the one that it was read for."""
 
@@ -78,6 +89,10 @@ class MatchedStudy(BaseModel, frozen=True, extra="forbid"):
     """The one asked about."""
     match: Match
     """Of the study's condition; a comparison on another one is matched by its words."""
+    is_by_words: bool = False
+    """Whether words told the match, since no model was asked about it."""
+    people: Fitting | None = None
+    """Whether its people are those asked about, by a model; None: by words."""
 
     def applies(self, names: Sequence[str]) -> Applies:
         """Return whether parts of the study are on the condition asked about, given its names."""
@@ -98,6 +113,10 @@ class MatchedStudy(BaseModel, frozen=True, extra="forbid"):
         further one, how it fits where it is on another, and what a part on a condition of its own is on.
         """
         topic = topic_of(self.study, part)
+        if self.people == "no":
+            return "other"
+        if self.is_by_words:
+            return fit_of(topic, asked)
         if part is not None and part.condition is not None:
             return fit_of(topic._replace(aim=part.aim), asked)  # the study's aim is on its own condition
         fit = _FITS[self.match]
@@ -124,6 +143,19 @@ class MatchedStudy(BaseModel, frozen=True, extra="forbid"):
         )
 
 
+def match_by_words(study: Study, asked: Question, condition: str) -> MatchedStudy:
+    """Match a study with a question by the study's own words for its condition, people and aim."""
+    match = _MATCHES.get(fit_of(topic_of(study), asked), "other")
+    return MatchedStudy(study=study, condition=condition, match=match, is_by_words=True)
+
+
+def match_by_model(read: MatchedStudy, condition: Fitting, people: Fitting) -> MatchedStudy:
+    """Match a study as a model tells it; whether it is a form or something wider, where words tell that, stays."""
+    agreeing = _BY_MODEL[condition]
+    match = read.match if read.match in agreeing else agreeing[0]
+    return read.model_copy(update={"match": match, "is_by_words": False, "people": people})
+
+
 def names_of_condition(condition: str) -> tuple[str, ...]:
     """List a condition's names: as it is written, and with synonyms for each that the lexicon finds in it."""
     found = [mention.name for mention in find_conditions(condition)]
@@ -133,10 +165,10 @@ def names_of_condition(condition: str) -> tuple[str, ...]:
 
 def views_of(read: MatchedStudy, whole: str) -> list[Reading]:
     """Return the readings of a study, one for each of its drugs, whose passages stand in a text."""
-    return [_View(read, drug, whole).reading for drug in sorted(read.study.drugs())]
+    return [_DrugView(read, drug, whole).reading for drug in sorted(read.study.drugs())]
 
 
-class _View:
+class _DrugView:
     """The reading of one drug."""
 
     def __init__(self, read: MatchedStudy, drug: str, whole: str) -> None:
@@ -157,7 +189,8 @@ class _View:
         harm = self._find_harm()
         if harm is not None:
             return harm
-        row = next((row for row in self._study.comparisons if self._drug in self._study.contrast_of(row)), None)
+        rows = [row for row in self._study.comparisons if not row.disputed]
+        row = next((row for row in rows if self._drug in self._study.contrast_of(row)), None)
         if row is not None:
             return self._agreeing(self._of_row(row, "tested" if self._applies(row) else "other_use"))
         control = next((row for row in self._study.comparisons if self._is_control_in(row)), None)
@@ -212,10 +245,10 @@ class _View:
     def _find_harm(self) -> Reading | None:
         """Return the view of a comparison on harm, or of a statement of it; None if there is neither."""
         for row in self._study.comparisons:
-            if row.endpoint == "harm" and self._drug in self._study.contrast_of(row):
+            if row.endpoint == "harm" and not row.disputed and self._drug in self._study.contrast_of(row):
                 return self._of_row(row, "tested")
         for view in self._study.statements:
-            if view.drug == self._drug and view.says in _TELL_HARM:
+            if view.drug == self._drug and view.says in _TELL_HARM and not view.disputed:
                 return self._make("tested", part=view, kind="harm", effect="worse")
         return None
 

@@ -18,6 +18,7 @@ import platformdirs
 from pydantic import BaseModel, Field, SecretStr
 
 from ..errors import UsageError
+from ..installation import advise_extra
 from ..records.card import SourceCard
 from ..records.registry import cards, has_package, offered
 
@@ -89,7 +90,7 @@ class Endpoints(BaseModel, frozen=True, extra="forbid"):
             if self.is_public and source in cards() and not has_package(cards()[source]):
                 raise UsageError(
                     f"tools.sources: {source} is searched by the package {cards()[source].package}, which is not "
-                    f"installed: pip install '.[web]' in the folder of Willowbark's source, or leave it out"
+                    f"installed: {advise_extra('web')}, or leave it out"
                 )
             if not self.may_search(source):
                 raise UsageError(

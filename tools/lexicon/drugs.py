@@ -163,11 +163,19 @@ def class_members(name: str) -> tuple[str, ...]:
 def is_class_member(drug: str, name: str) -> bool:
     """Whether a drug (generic name in lower case) is a listed member of a class, or has the class's suffix.
 
+    A combination is a member if one of its drugs is: who cannot take oestrogen cannot take it with a progestogen.
+
     >>> is_class_member("carteolol", "beta-blockers"), is_class_member("varenicline", "antidepressants")
     (True, False)
+    >>> is_class_member("conjugated estrogens/medroxyprogesterone acetate", "estrogens")
+    True
     """
     known = canonical_class(name)
-    return known is not None and (drug in _listed_in(known, "members") or drug.endswith(_listed_in(known, "stems")))
+    if known is None:
+        return False
+    members = _listed_in(known, "members")
+    endings = _listed_in(known, "stems")
+    return any(each in members or each.endswith(endings) for each in (drug, *drug.split(_JOINED)))
 
 
 def is_within(name: str, whole: str) -> bool:

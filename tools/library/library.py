@@ -189,6 +189,12 @@ class Library(LibraryIndex):
         for lines in self.walk(["source:pubmed", "source:europepmc"], order):
             yield from read_each(lines, _publication)[0]  # what cannot be read was named when the library was opened
 
+    def studies(self) -> Iterator[Evidence]:
+        """Yield all publications, preprints and registered trials, page by page."""
+        yield from self.publications()
+        for lines in self.walk(["source:clinicaltrials"], lambda _: None):
+            yield from read_each(lines, partial(self._evidence, source="clinicaltrials"))[0]
+
     def citations(self, source: Source, pmid: str) -> SourceReply:
         """Return the publications that cite one and those that it cites, as far as the library holds them."""
         lines = self.named(f"citing:{pmid}", f"cited:{pmid}")

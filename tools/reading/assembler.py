@@ -8,20 +8,11 @@ What it does not tell stays empty, and `Study.not_read` names it.
 | tested or combined, with a result | a comparison of the drug's arm |
 | combined, its part not told | its arm has its partners; one that is not known is `UNNAMED` |
 | against an active drug | the arm of the only other drug compared; else an arm of an unknown kind |
-| against another dose | a comparison that does not tell with what |
+| against another dose | a comparison that does not tell with what; with the drug itself, if that was no better |
 | the comparator of another drug, called effective or not | a statement of the authors |
 | mentioned, called effective or not | a statement that the record cites |
 | background | a drug that all arms take |
 | the primary outcome missed, another met | two comparisons, the primary one first |
-| the small reader's passage names the drug only joined with others | its arm has them |
-| a review, against placebo that the passage does not name | a comparison that does not tell with what |
-| the small reader's passage names another drug behind "than" or "versus" | that is the other arm |
-| the small reader told a failure that is not more likely than not | no difference, and no statement |
-| the small reader's passage tells of other drugs than the one compared | as where it denies |
-| the small reader's passage names the drug behind "than" or "versus" alone | the comparator of another drug |
-| the small reader's passage says that two drugs are as effective | no difference, equivalence shown |
-| the small reader's passage says that either drug helped | against before |
-| the small reader's passage denies that the drug was better | a comparison that does not tell which side it favours |
 | a complication, or something else in these people | a comparison on another condition |
 """
 
@@ -45,15 +36,14 @@ from ..records.study import (
     StudyPassage,
 )
 from .arm_sizes import INERT, find_arm_sizes
-from .contrast import PassageContrast
+from .contrast import UNNAMED
 from .document import Document
+from .holding import hold_to_passage, is_compared, is_leaning
 from .numbers import effect_sizes
 from .reading import Comparator, Effect, OutcomeKind, Reading
 from .sections import is_full_text
 from .text import says
 
-UNNAMED = "another drug"
-"""A partner of a combination that the reader does not name."""
 PLACEBO, UNTREATED, UNKNOWN = "placebo", "no treatment or usual care", "another treatment"
 """Names of arms that a reader tells the kind of, and no more."""
 COMPLICATION = "a complication of "
@@ -64,9 +54,7 @@ NOT_READ = (
     "aim", "people", "blinded", "randomised", "analysed", "conclusion", "trial", "follow_up", "setting", "country",
     "funding", "layout", "dose", "n", "outcome", "subgroup", "basis", "time_point", "analysis_set", "margin",
 )  # fmt: skip
-MORE_LIKELY = 0.5  # probability
 TWO_ARMS = 2  # of a study whose participants are those of its one comparison
-_COMPARED = frozenset({"tested", "combined"})
 _IN_ARMS = frozenset({"tested", "combined", "comparator"})
 _READERS: dict[str, ReaderKind] = {"model": "model", "posted": "registry"}
 _ENDPOINTS: dict[OutcomeKind, OutcomeClass] = {
@@ -81,7 +69,6 @@ _FAVOURS: dict[Effect, tuple[Favours | None, bool | None]] = {
     "worse": ("versus", True),
     "mixed": (None, None),
 }
-_WITHOUT_DATA = frozenset({"review", "guideline"})
 _INERT: dict[Comparator, tuple[str, ArmRole]] = {"placebo": (PLACEBO, "placebo"), "none": (UNTREATED, "none")}
 _STATED: dict[str, Stated] = {"supports": "works", "contradicts": "does_not_work"}
 
@@ -97,8 +84,9 @@ class _Result(NamedTuple):
 def assemble_study(readings: Sequence[Reading], document: Document) -> Study:
     """Assemble the study of a record from one reader's readings of it for one condition, one a drug, one at least."""
     first = readings[0]
-    partners = {reading.drug: _find_joined(reading, document) for reading in readings}
-    readings = [_hold_to_passage(reading, partners[reading.drug], document) for reading in readings]
+    held = [hold_to_passage(reading, document) for reading in readings]
+    readings = [each.reading for each in held]
+    partners = {each.reading.drug: each.partners for each in held}
     reader = _READERS.get(first.reader, "small_reader")
     own = {
         reading.drug: _find_arm(reading, readings, partners[reading.drug])
@@ -108,7 +96,7 @@ def assemble_study(readings: Sequence[Reading], document: Document) -> Study:
     results = [
         _Result(reading, own[reading.drug], _find_other(reading, readings, own))
         for reading in readings
-        if _is_compared(reading)
+        if is_compared(reading)
     ]
     others = [result.versus for result in results if result.versus is not None]
     linked = {arm.name for arm in others} | {result.arm.name for result in results}
@@ -133,65 +121,6 @@ def assemble_study(readings: Sequence[Reading], document: Document) -> Study:
         statements=tuple(view for reading in readings for view in _find_views(reading, document)),
         not_read=NOT_READ,
     )
-
-
-def _is_held(reading: Reading) -> bool:
-    """Whether a reading is held to its passage: a model's was checked when it was made."""
-    return reading.reader not in _READERS and bool(reading.passages) and _is_compared(reading)
-
-
-def _is_leaning(reading: Reading) -> bool:
-    """Whether a reader told a failure because such are seldom, though something else is as likely."""
-    return reading.verdict == "contradicts" and reading.probability < MORE_LIKELY
-
-
-def _find_joined(reading: Reading, document: Document) -> tuple[str, ...]:
-    """Find the drugs with which the small reader's passage joins a drug, where it never names it alone."""
-    if not _is_held(reading):
-        return ()
-    return PassageContrast.of(reading.passages, document).find_partners(reading.drug)
-
-
-def _hold_to_passage(reading: Reading, partners: Sequence[str], document: Document) -> Reading:
-    """Change what the small reader's own passage does not bear out."""
-    if not _is_held(reading):
-        return reading
-    passage = PassageContrast.of(reading.passages, document)
-    changes: dict[str, object] = {"alone": reading.alone and not partners}
-    rivals = passage.find_rivals(reading.drug)
-    is_inert = reading.comparator in _INERT
-    if is_inert and reading.design in _WITHOUT_DATA and not says("nothing", passage.text):
-        changes |= {"comparator": "not_reported"}
-    if rivals:
-        changes |= {"comparator": "active", "against": " and ".join(rivals)}
-    if reading.effect == "worse" and _is_leaning(reading):
-        changes |= {"effect": "no_difference"}
-    if reading.effect == "better":
-        changes |= _temper(reading, passage)
-    if passage.is_rival(reading.drug):
-        changes |= {"role": "comparator"}
-    if reading.effect == "better" and passage.is_given_before(reading.drug):
-        changes |= {"role": "mentioned", "effect": "not_reported"}
-    return reading.model_copy(update=changes)
-
-
-def _temper(reading: Reading, passage: PassageContrast) -> dict[str, object]:
-    """Return how a better result is changed by its own passage."""
-    is_elsewhere = reading.comparator != "not_reported" and passage.is_on_others(reading.drug)
-    if is_elsewhere or passage.is_denied(reading.drug):
-        return {"effect": "mixed"}
-    changes: dict[str, object] = {"hedged": reading.hedged or passage.is_guarded(reading.drug)}
-    if reading.comparator == "active" and says("as effective", passage.text):
-        changes |= {"effect": "no_difference", "non_inferior": True}
-    elif reading.comparator == "active" and says("of each drug", passage.text):
-        changes |= {"comparator": "before_after", "against": None}
-    return changes
-
-
-def _is_compared(reading: Reading) -> bool:
-    """Whether a reading tells a result of the drug; one of an active control only if it was beside nothing."""
-    is_tested = reading.role in _COMPARED or (reading.role == "comparator" and reading.comparator in _INERT)
-    return is_tested and reading.effect != "not_reported" and reading.kind in _ENDPOINTS
 
 
 def _find_arm(reading: Reading, readings: Sequence[Reading], joined: Sequence[str]) -> Arm:
@@ -251,12 +180,14 @@ def _compare(result: _Result, *, is_whole: bool) -> Iterator[Comparison]:
     """Yield a drug's comparison; before it the one on the primary outcome, if that was missed and another met."""
     reading, versus = result.reading, result.versus
     favours, significant = _FAVOURS[reading.effect]
-    is_before: Against = "baseline" if reading.comparator == "before_after" else "unstated"
+    loose: Against = "baseline" if reading.comparator == "before_after" else "unstated"
+    if reading.comparator == "dose" and favours != "arm":
+        loose = "baseline_on_drug"
     passage = find_passage(reading)
     row = Comparison(
         arm=result.arm.name,
         versus=versus.name if versus else None,
-        against="arm" if versus else is_before,
+        against="arm" if versus else loose,
         endpoint=_ENDPOINTS[reading.kind],
         primary={"met": True, "not_met": favours == "neither" or None}.get(reading.primary),
         condition=_find_aside(reading),
@@ -319,8 +250,8 @@ def _find_views(reading: Reading, document: Document) -> Iterator[StatedView]:
         return
     says = _STATED[reading.verdict]
     is_mentioned = reading.role == "mentioned"
-    if _is_compared(reading):
-        is_failure = says == "does_not_work" and not _is_leaning(reading)
+    if is_compared(reading):
+        is_failure = says == "does_not_work" and not is_leaning(reading)
         is_stated = is_failure and reading.alone and _is_concluded(reading, document)
     else:  # a control is never blamed for what another drug did
         is_stated = says == "works" or is_mentioned

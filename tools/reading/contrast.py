@@ -6,20 +6,35 @@ from collections.abc import Iterator, Sequence
 from ..lexicon import find_drugs
 from ..lexicon.drugs import is_class_member
 from ..lexicon.matching import cue_regex
-from .document import Document
+from ..lexicon.tree import relation_of
+from .document import Document, Sentence
 from .numbers import figures, is_of_other_arm
 from .reading import QuotedPassage
 from .sections import is_full_text
 from .text import plain, says
 
-_DOSE = r"(?:\(?\d[\d.,]*\s*(?:m?c?g|iu|ml)(?:/(?:day|d|kg))?\)?\s*)?"
-_JOINING = rf"\s*{_DOSE}(?:/|\+|plus|combined with|in combination with|together with)\s*"
+_DOSE = r"(?:\(?\d[\d.,]*\s*(?:m?c?g|microg|iu|ml)(?:/(?:day|d|kg))?\)?\s*)?"
+_SALT = r"(?:\s+(?:acetate|hydrochloride|sodium|sulfate|maleate|besylate|calcium|potassium|valerate))?"
+_JOINING = rf"{_SALT}\s*{_DOSE}(?:/|\+|-|plus|combined with|in combination with|together with)\s*{_DOSE}"
 _JOIN = re.compile(_JOINING, re.IGNORECASE)
+_PAIRED = re.compile(rf"{_SALT}\s*{_DOSE}(?:,|,? and|with(?: \w+){{0,3}})\s*", re.IGNORECASE)
+"""Between two drugs that are joined if a combination is named right before them or after."""
+_WITH_UNKNOWN = re.compile(r"\s*/\s*(?:\d[\d.]* \w+ )?[A-Z]{2,}")
+"""Behind a drug: an abbreviation that it is joined with ("BZA/CE")."""
+_DENIED = re.compile(r"\b(?:not|nor|neither)\s+(?:(?:with|by|in|for|of)\s+)?$", re.IGNORECASE)
+_COMBINED_BEFORE = re.compile(r"\bcombinations? (?:therapy |treatment )?(?:of|with)\s+(?:[\w-]+\s+)?$", re.IGNORECASE)
+_COMBINED_AFTER = re.compile(r"\s*(?:[\w-]+\s+){0,2}combinations?\b", re.IGNORECASE)
 _LISTING = re.compile(rf"{_JOINING}|\s*{_DOSE}(?:,|,? (?:and|or|with))\s*", re.IGNORECASE)
 _WITHOUT_COMMA = re.compile(rf"{_JOINING}|\s*{_DOSE}(?:and|or)\s*", re.IGNORECASE)
 """Behind a comma the sentence goes on: "after failure of methotrexate, baricitinib helped"."""
 _CLAUSE = re.compile(r";|:|\.\s|,? (?:but|whereas|while|although|though|however)\b", re.IGNORECASE)
+_THAN = re.compile(
+    r"\b(?:more|less|better|greater|higher|lower|superior|inferior)\b[^.;]*\bthan (?:[\w-]+ ){0,3}$", re.IGNORECASE
+)
+"""Before the only drug named, which is the one compared with: "more effective than diet or"."""
 _WORDS_BEFORE = 2  # between "than" and a drug: "than with oral"
+UNNAMED = "another drug"
+"""A partner of a combination that is not named."""
 Named = tuple[str, int, int]
 """A drug and its offsets in a passage."""
 
@@ -57,9 +72,27 @@ class PassageContrast:
             text += f"{passage.text} "
         return cls(text.strip(), drugs)
 
+    @classmethod
+    def of_record(cls, document: Document) -> "PassageContrast":
+        """Return a whole record, with the drugs that it names."""
+        return cls(document.whole, document.drugs)
+
+    @classmethod
+    def of_sentence(cls, sentence: Sentence) -> "PassageContrast":
+        """Return a sentence of a record, with the drugs that the record names there."""
+        start, end = sentence.start, sentence.end
+        inside = [drug for drug in sentence.document.drugs if start <= drug[1] and drug[2] <= end]
+        return cls(
+            sentence.document.whole[start:end], [(name, first - start, last - start) for name, first, last in inside]
+        )
+
     def names(self, drug: str) -> bool:
         """Whether it names a drug."""
         return any(name == drug for name, _, _ in self.drugs)
+
+    def names_class_of(self, drug: str) -> bool:
+        """Whether it names a class that a drug belongs to."""
+        return any(is_class_member(drug, name) for name, *_ in Document.cut("", self.text).classes)
 
     def find_rivals(self, drug: str) -> tuple[str, ...]:
         """Find the drugs right behind "than", "versus" and the like; empty if placebo or nothing is named too."""
@@ -90,6 +123,9 @@ class PassageContrast:
         for at, (name, _, _) in enumerate(self.drugs):
             if name != drug:
                 continue
+            if _WITH_UNKNOWN.match(self.text[self.drugs[at][2] :]):
+                partners.append(UNNAMED)
+                continue
             near = [place for place in (at - 1, at + 1) if 0 <= place < len(self.drugs)]
             joined = [self.drugs[place][0] for place in near if self._is_joined(min(at, place))]
             joined = [other for other in joined if other != drug]
@@ -99,17 +135,23 @@ class PassageContrast:
         return tuple(dict.fromkeys(partners))
 
     def _is_joined(self, at: int) -> bool:
-        between = self.text[self.drugs[at][2] : self.drugs[at + 1][1]]
-        return _JOIN.fullmatch(between) is not None
+        (_, start, end), (_, following, last) = self.drugs[at], self.drugs[at + 1]
+        between = self.text[end:following]
+        if _JOIN.fullmatch(between):
+            return True
+        is_combined = _COMBINED_BEFORE.search(self.text[:start]) or _COMBINED_AFTER.match(self.text[last:])
+        return _PAIRED.fullmatch(between) is not None and is_combined is not None
 
     def is_denied(self, drug: str) -> bool:
-        """Whether the clause that names a drug says that it did less than another, or that nothing is reported yet.
+        """Whether the clause that names a drug says that it did less than another or not significantly more.
+
+        Also if nothing is reported yet, or the drug stands behind "but not".
 
         In a passage on this drug alone, also whether anything is said that it did not do.
         """
         for start, end in self._own_clauses(drug):
             clause = self.text[start:end]
-            if says("reports nothing yet", clause):
+            if says("reports nothing yet", clause) or says("not significantly", clause):
                 return True
             less = says("less effective", clause)
             before = [
@@ -117,15 +159,52 @@ class PassageContrast:
             ]
             if before[-1:] == [drug]:
                 return True
+        if any(name == drug and _DENIED.search(self.text[:first]) for name, first, _ in self.drugs):
+            return True
         is_alone = {name for name, _, _ in self.drugs} == {drug}
         return is_alone and says("did not work", self.text) is not None
 
+    def on(self, condition: str) -> "PassageContrast":
+        """Return the clauses that are not on other conditions alone; the whole if it names no others."""
+        named = Document.cut("", self.text).conditions
+        kept = list[str]()
+        for start, end in self._clauses():
+            inside = {name for name, first, _ in named if start <= first < end}
+            if not inside or condition in inside:
+                kept.append(self.text[start:end])
+        return PassageContrast("".join(kept)) if kept and {name for name, *_ in named} - {condition} else self
+
+    def is_on_other_conditions(self, condition: str) -> bool:
+        """Whether it names conditions, and none that is the one asked about, a form of it, or what it is a form of."""
+        named = {name for name, *_ in Document.cut("", self.text).conditions}
+        return bool(named) and all(relation_of(name, condition) == "other" for name in named)
+
+    def is_denied_for(self, condition: str) -> bool:
+        """Whether a clause that names a condition says that the drug did not work there, as others do not.
+
+        >>> passage = PassageContrast("Nifedipine helps in migraine but cannot be recommended for tension headache.")
+        >>> passage.is_denied_for("tension-type headache"), passage.is_denied_for("migraine")
+        (True, False)
+        """
+        named = Document.cut("", self.text).conditions
+        if {name for name, *_ in named} <= {condition}:
+            return False
+        for start, end in self._clauses():
+            inside = {name for name, first, _ in named if start <= first < end}
+            if inside == {condition} and says("did not work", self.text[start:end]):
+                return True
+        return False
+
     def _own_clauses(self, drug: str) -> Iterator[tuple[int, int]]:
         """Yield the offsets of the clauses that name a drug; of all if none does."""
-        start = 0
-        for end in [*(mark.start() for mark in _CLAUSE.finditer(self.text)), len(self.text)]:
+        for start, end in self._clauses():
             if not self.names(drug) or any(name == drug and start <= first < end for name, first, _ in self.drugs):
                 yield start, end
+
+    def _clauses(self) -> Iterator[tuple[int, int]]:
+        start = 0
+        for end in [*(mark.start() for mark in _CLAUSE.finditer(self.text)), len(self.text)]:
+            yield start, end
             start = end
 
     def is_guarded(self, drug: str) -> bool:
@@ -134,7 +213,17 @@ class PassageContrast:
         return any(says("told with a guard", clause) for clause in clauses)
 
     def is_rival(self, drug: str) -> bool:
-        """Whether it names a drug behind "than", "versus" and the like alone: another one is compared with it."""
+        """Whether it names a drug behind "than", "versus" and the like, or joined with others, alone.
+
+        Another one, or what was added to it, is compared with it.
+
+        >>> PassageContrast("Combined therapy was more effective than infliximab.").is_rival("infliximab")
+        True
+        """
+        is_lone = {name for name, _, _ in self.drugs} == {drug}
+        if is_lone:
+            places = [first for _, first, _ in self.drugs]
+            return bool(places) and all(_THAN.search(self.text[:place]) for place in places)
         return self._stands_behind(drug, "compared with", _LISTING)
 
     def is_given_before(self, drug: str) -> bool:
@@ -155,14 +244,20 @@ class PassageContrast:
             behind += places[:count]
         own = [at for at, (name, _, _) in enumerate(self.drugs) if name == drug]
         others = [at for at in range(len(self.drugs)) if at not in behind]
-        return bool(own) and bool(others) and set(own) <= set(behind)
+        apart = [at for at in own if at not in behind]
+        joined = cues == "compared with" and self._are_joined(apart)
+        return bool(own) and bool(others) and len(apart) < len(own) and (not apart or joined)
+
+    def _are_joined(self, places: Sequence[int]) -> bool:
+        """Whether each of some drugs is joined with the one before or behind it."""
+        pairs = [[at - 1, at] for at in places]
+        return all(any(0 <= at < len(self.drugs) - 1 and self._is_joined(at) for at in pair) for pair in pairs)
 
     def is_on_others(self, drug: str) -> bool:
         """Whether it names other drugs, and neither the drug nor a class that it belongs to."""
         if not self.drugs or self.names(drug):
             return False
-        classes = Document.cut("", self.text).classes
-        return not any(is_class_member(drug, name) for name, *_ in classes)
+        return not self.names_class_of(drug)
 
     def list_figures(self, drug: str) -> list[str]:
         """List the figures in the order written; none if it names another drug, and none that is placebo's."""

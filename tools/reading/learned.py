@@ -10,14 +10,15 @@ from collections.abc import Mapping, Sequence
 from functools import cache, reduce
 from importlib.resources import files
 from itertools import product
-from typing import Literal, cast, get_args
+from typing import cast, get_args
 
 import numpy as np
 
 from ..lexicon.heads import Floats, softmax
 from .document import Document
-from .encoder import SENTENCES, States, View, encoder
+from .encoder import SENTENCES, States, encoder
 from .facts import facts_of, has_no_result
+from .fields import FIELDS
 from .numbers import figures, tells_figures
 from .reading import (
     Comparator,
@@ -34,22 +35,8 @@ from .reading import (
     verdict_from,
 )
 from .text import says
+from .view import View
 
-FIELDS: Mapping[str, tuple[str, ...]] = {
-    name: tuple(sorted(get_args(kind)))
-    for name, kind in (
-        ("verdict", Verdict),
-        ("role", Role),
-        ("match", Match),
-        ("kind", OutcomeKind),
-        ("effect", Effect),
-        ("comparator", Comparator),
-        ("primary", Primary),
-        ("indication", IndicationKind),
-        ("alone", Literal["alone", "not_alone"]),
-    )
-}
-"""Fields predicted for a record with their values, in the order of the weights."""
 _OF_ENCODER = ("verdict", "role", "match", "kind", "effect", "comparator")
 _WIDTH = 384
 _HEDGED = (0.0, -2.0)  # log prior: a result in firm words, in hedged words
@@ -172,6 +159,15 @@ class LearnedReader:
             reader=self.name,
             version=self.version,
         )
+
+
+def effect_chances(document: Document, drug: str, condition: str) -> dict[str, float]:
+    """Return the chances that a text says that a drug did better, no differently or worse, which add up to 1."""
+    states = encoder().of_view(View(document, drug, condition))
+    told = weights().probabilities(states, document.zones)["effect"]
+    chances = {name: float(told[FIELDS["effect"].index(name)]) for name in ("better", "no_difference", "worse")}
+    whole = sum(chances.values())
+    return {name: chance / whole for name, chance in chances.items()}
 
 
 def _reports_nothing(document: Document, design: Design) -> bool:

@@ -164,6 +164,9 @@ class Comparison(StudyPart, frozen=True):
     hedged: bool = False
     """Whether the result is told in guarded words alone (may, might, a trend), or does not hold as one of several
     tests."""
+    disputed: str = ""
+    """Why its passage does not bear out what a model read in it, so that it counts for nothing; empty if it does, or if
+    nobody checked."""
 
     @model_validator(mode="after")
     def _name_the_other_arm(self) -> Self:
@@ -188,6 +191,8 @@ class StatedView(StudyPart, frozen=True):
     """For whom, where not for everybody."""
     reason: str = ""
     """As the record gives it; empty if it gives none."""
+    disputed: str = ""
+    """As of a comparison."""
     passage: StudyPassage
 
 
@@ -276,8 +281,16 @@ class Study(StudyPart, frozen=True):
         return frozenset(self.arm(arm).drugs) if arm else frozenset()
 
     def contrast_of(self, comparison: Comparison) -> frozenset[str]:
-        """Return the drugs that the first arm had and the other had not: the effect compared is theirs."""
-        return self.drugs_of(comparison.arm) - self.drugs_of(comparison.versus) - frozenset(self.background)
+        """Return the drugs that the first arm had and the other had not: the effect compared is theirs.
+
+        What all arms take is left out, unless the arms differ in nothing else: then one had more of it, or earlier.
+        """
+        background = frozenset(self.background)
+        if comparison.versus is None and not self.drugs_of(comparison.arm):
+            has_no_more = self.arm(comparison.arm).role in ("none", "usual_care")
+            return background if has_no_more else frozenset()
+        apart = self.drugs_of(comparison.arm) - self.drugs_of(comparison.versus)
+        return apart - background or apart
 
     def drugs(self) -> frozenset[str]:
         """Return every drug that the study names in an arm, as background, or in a statement."""

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 Style = Literal["plain", "strong", "emphasis", "code", "small", "flag", "mark", "level"]
-"""`flag`: a warning about a record; `mark`: a stance; `level`: a level of certainty."""
+"""`flag`: a warning about a record; `mark`: a stance, or whether text is written or computed; `level`: of certainty."""
 GRADE_SYMBOLS = {"high": "⊕⊕⊕⊕", "moderate": "⊕⊕⊕○", "low": "⊕⊕○○", "very low": "⊕○○○"}
 """GRADE's symbols for levels of certainty, as in summaries of findings."""
 
@@ -145,7 +145,7 @@ class Figure:
     """A picture, described in words in forms that cannot show it."""
 
     plot: Any
-    """A `ForestPlot` of `agents.pictures`, with its caption and description."""
+    """A `ForestPlot` or `Overview` of `agents.pictures`, with its caption and description."""
     kind: Literal["figure"] = "figure"
 
 

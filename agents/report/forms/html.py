@@ -12,11 +12,12 @@ from pathlib import Path
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from ...pictures import ForestPlot
+from ...pictures.overview import Overview
 from .blocks import GRADE_SYMBOLS, Items, ReportTree, Section
 from .links import line, safe_url
 
 
-def picture(plot: ForestPlot, narrow: bool = False) -> str:
+def picture(plot: ForestPlot | Overview, narrow: bool = False) -> str:
     """Return a plot as a data URL; empty if matplotlib is not installed."""
     try:
         from ...pictures import plots  # noqa: PLC0415  an extra, and slow

@@ -7,16 +7,17 @@ workbook texts are written as texts, and remain so when edited. https://xlsxwrit
 
 import io
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from willowbark.agents.report.content import Pico
-from willowbark.agents.report.forms import url_of
-from willowbark.agents.report.model import ResearchReport
 from willowbark.tools.reading.reading import ValueKind
 from willowbark.tools.records.enclosure import one_line
 
+from ..report.forms import url_of
 from .cells import csv_text, plain_text
 from .comparisons import COMPARISON_COLUMNS, report_rows
+
+if TYPE_CHECKING:
+    from ..report.model import ResearchReport
 
 WIDTHS = {
     "drug": 14, "stance": 12, "verdict": 12, "key": 16, "title": 44, "date": 11,
@@ -28,8 +29,9 @@ WIDTHS = {
 COLUMNS = tuple(WIDTHS)
 """Columns in order, with their widths in the workbook in characters."""
 REVIEWER = ("reviewer_verdict", "reviewer_note")
-"""Columns that the workbook leaves for the reviewer."""
+"""Columns left for the reviewer, which `willowbark correct --from` reads."""
 VERDICTS = ("supports", "contradicts", "inconclusive", "not assessed", "exclude")
+_ASKED = ("population", "intervention", "comparator", "outcome", "result")
 _VALUES: tuple[ValueKind, ...] = ("estimate", "dose", "tolerability")
 _ABOUT = (
     "One row per candidate drug and record. An empty cell means not reported; for flags, could not be checked.",
@@ -44,12 +46,13 @@ _ABOUT = (
 )
 
 
-def as_csv(report: ResearchReport) -> bytes:
-    """Export as CSV; an empty cell means "not reported", or for flags "could not be checked"."""
-    return csv_text([COLUMNS, *_rows(report)]).encode("utf-8-sig", errors="replace")
+def as_csv(report: "ResearchReport") -> bytes:
+    """Export as CSV with columns for a reviewer; an empty cell means "not reported", or "could not be checked"."""
+    rows = [(*row, "", "") for row in _rows(report)]
+    return csv_text([(*COLUMNS, *REVIEWER), *rows]).encode("utf-8-sig", errors="replace")
 
 
-def as_xlsx(report: ResearchReport) -> bytes:
+def as_xlsx(report: "ResearchReport") -> bytes:
     """Export as a workbook with columns for a reviewer's verdict and note; the same report gives the same bytes."""
     from xlsxwriter import Workbook  # noqa: PLC0415  an extra
 
@@ -89,15 +92,15 @@ def _fill(sheet: Any, columns: Sequence[str], rows: Sequence[Sequence[object]], 
     return len(rows)
 
 
-def _rows(report: ResearchReport) -> Iterator[tuple[object, ...]]:
+def _rows(report: "ResearchReport") -> Iterator[tuple[object, ...]]:
     """Yield the cells of each row, in the order of `COLUMNS`; None means "not reported"."""
     candidates = {candidate.name: candidate for candidate in report.candidates}
     urls = {str(reference["key"]): str(reference.get("url") or "") for reference in report.references}
     for row in report.evidence_table:
-        candidate, asked = candidates.get(row.drug), row.pico or Pico()
+        candidate = candidates.get(row.drug)
         values: dict[str, object] = {
             **row.model_dump(include=set(COLUMNS)),
-            **asked.model_dump(),
+            **(row.pico.model_dump() if row.pico else dict.fromkeys(_ASKED)),
             "stance": candidate.stance_of(row) if candidate else row.direction,
             "verdict": row.direction,
             **{what: "; ".join(each.line for each in row.compared(what)) for what in _VALUES},

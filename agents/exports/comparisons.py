@@ -12,7 +12,7 @@ from willowbark.tools.records.study import Comparison, Estimate, Study
 from .cells import csv_text
 
 if TYPE_CHECKING:
-    from willowbark.agents.report.model import ResearchReport
+    from ..report.model import ResearchReport
 
 ColumnKind = Literal["text", "whole", "number", "flag"]
 COMPARISON_COLUMNS: dict[str, ColumnKind] = {

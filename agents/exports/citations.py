@@ -9,13 +9,16 @@ import hashlib
 import json
 import re
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from willowbark.agents.report.forms import line
-from willowbark.agents.report.model import ResearchReport
 from willowbark.tools.records.card import ENTRIES
 from willowbark.tools.records.evidence import checked_identifier, date_parts
 from willowbark.tools.records.registry import cards, given_by, gives
+
+from ..report.forms import line
+
+if TYPE_CHECKING:
+    from ..report.model import ResearchReport
 
 CslItem = dict[str, Any]
 """A reference in CSL-JSON 1.0.2."""
@@ -40,14 +43,20 @@ _RIS_TYPES = {"article-journal": "JOUR", "article": "UNPB", "webpage": "ELEC", "
 _MONTHS = "jan feb mar apr may jun jul aug sep oct nov dec".split()
 _PAGES = re.compile(r"([A-Za-z]*\d+)-([A-Za-z]*\d+)")
 _ADDRESS = re.compile(r"https?://[!#-;=?-\[\]_a-z~]+")  # without what ends a field in LaTeX
-_INITIALS = re.compile(r"(?P<family>.+?) (?P<given>[A-Z](?:-?[A-Z]){0,3})(?: (?P<suffix>Jr|Sr|2nd|3rd|4th|II|III))?")
+_CAPITALS = "".join(letter for letter in map(chr, range(0x41, 0x530)) if letter.isupper())  # Latin, Greek, Cyrillic
+_TWO = "I[au]|[JY][aeu]|[CSZKP]h|Ts"  # Russian names have initials of two letters beside others: Amelin IuA
+_INITIAL = f"(?:{_TWO}|[{_CAPITALS}])"
+_INITIALS = re.compile(
+    rf"(?P<family>.+?) (?P<given>(?:[{_CAPITALS}]|(?:{_TWO})(?=-?{_INITIAL}))(?:-?{_INITIAL}){{0,3}})"
+    r"(?: (?P<suffix>Jr|Sr|2nd|3rd|4th|II|III|IV))?"
+)
 _LATEX = str.maketrans(
     {"\\": r"\textbackslash{}", "^": r"\textasciicircum{}", "~": r"\textasciitilde{}"}
     | {c: f"\\{c}" for c in "{}$&#%_"}
 )
 
 
-def items_of(report: ResearchReport) -> list[CslItem]:
+def items_of(report: "ResearchReport") -> list[CslItem]:
     """Convert the references to CSL-JSON, in the report's order; what is not reported is left out."""
     items = map(_item, report.references)
     return [{name: value for name, value in item.items() if value} for item in items]
@@ -92,7 +101,7 @@ def _person(author: str, is_sponsor: bool) -> dict[str, str]:
     person = None if is_sponsor else _INITIALS.fullmatch(author)
     if person is None:
         return {"literal": author}
-    given = re.sub(r"([A-Z])(-?)(?=[A-Z-]|$)", r"\1. \2", person["given"]).replace(" -", "-").strip()
+    given = re.sub(rf"({_INITIAL})(-?)", r"\1. \2", person["given"]).replace(" -", "-").strip()
     parts = {"family": person["family"], "given": given, "suffix": person["suffix"]}
     return {part: text for part, text in parts.items() if text}
 
@@ -120,12 +129,12 @@ def escape_latex(text: str) -> str:
     return text.translate(_LATEX)
 
 
-def as_csl(report: ResearchReport) -> bytes:
+def as_csl(report: "ResearchReport") -> bytes:
     """Export as CSL-JSON 1.0.2."""
     return f"{json.dumps(items_of(report), ensure_ascii=False, indent=2)}\n".encode(errors="replace")
 
 
-def as_bib(report: ResearchReport) -> bytes:
+def as_bib(report: "ResearchReport") -> bytes:
     """Export as BibTeX in UTF-8; `@article` only with a known journal."""
     written = []
     for item in items_of(report):
@@ -152,7 +161,7 @@ def as_bib(report: ResearchReport) -> bytes:
     return "\n".join(written).encode(errors="replace")
 
 
-def as_ris(report: ResearchReport) -> bytes:
+def as_ris(report: "ResearchReport") -> bytes:
     """Export as RIS in UTF-8."""
     written = []
     for item in items_of(report):

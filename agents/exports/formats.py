@@ -18,14 +18,20 @@ from typing import TYPE_CHECKING, NamedTuple
 from willowbark.tools.errors import MissingExtra, UsageError
 from willowbark.tools.whole_file import write_file
 
+from .paper import paper_size
+
 if TYPE_CHECKING:
-    from willowbark.agents.report.forms.blocks import ReportTree
-    from willowbark.agents.report.model import ResearchReport
+    from ..report.forms.blocks import ReportTree
+    from ..report.model import ResearchReport
 
 _EXTRAS = {**dict.fromkeys(("matplotlib", "docx", "lxml", "xlsxwriter"), "report"), "pyarrow": "scale"}
 """Extra of the package that brings each library."""
 _BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome", "msedge")
 _LONGEST_S = 120.0  # for printing
+_PAPER_STYLE = """
+@page {{ size: {size}; margin: 14mm 12mm 16mm; @bottom-center {{ content: counter(page) " / " counter(pages); }} }}
+@media print {{ nav {{ display: block; }} nav ul {{ margin: 0.3rem 0 0; }} #appendix {{ break-before: page; }} }}
+"""
 _FLAGS = (
     "--headless --disable-gpu --no-first-run --disable-background-networking --disable-component-update "
     "--no-pdf-header-footer"
@@ -41,6 +47,11 @@ class Format(NamedTuple):
     made_by: "str | Callable[[ResearchReport], bytes]"
     """Module of this package that defines `as_NAME`, from report to bytes; or that function."""
 
+    @property
+    def ending(self) -> str:
+        """Ending of its file, with the dot."""
+        return "".join(Path(self.file_name).suffixes)
+
 
 def as_schema(report: "ResearchReport") -> bytes:
     """Export the JSON schema of that."""
@@ -53,12 +64,12 @@ def as_html(report: "ResearchReport") -> bytes:
     return page_of(report.to_tree()).encode(errors="replace")
 
 
-def page_of(tree: "ReportTree") -> str:
-    """Render a report's tree as that page."""
-    from willowbark.agents.report.forms.html import page_html  # noqa: PLC0415  agents take most of a second
+def page_of(tree: "ReportTree", more_style: str = "") -> str:
+    """Render a report's tree as that page, with more rules after its style sheet."""
+    from ..report.forms.html import page_html  # noqa: PLC0415  agents take most of a second
 
     style = resources.files(__package__).joinpath("report.css").read_text(encoding="utf-8")
-    return page_html(tree, style=style)
+    return page_html(tree, style=f"{style}{more_style}")
 
 
 def as_pdf(report: "ResearchReport") -> bytes:
@@ -72,7 +83,7 @@ def as_pdf(report: "ResearchReport") -> bytes:
         raise UsageError("pdf needs Chromium or Chrome: install one, or name it with the variable CHROMIUM")
     with TemporaryDirectory() as folder:
         page, printed = Path(folder, "report.html"), Path(folder, "report.pdf")
-        page.write_bytes(as_html(report))
+        page.write_bytes(page_of(report.to_paper(), _PAPER_STYLE.format(size=paper_size())).encode(errors="replace"))
         unboxed = ("--no-sandbox",) if hasattr(os, "geteuid") and os.geteuid() == 0 else ()  # required for root
         command = [browser, *_FLAGS, *unboxed, f"--user-data-dir={folder}/profile", f"--print-to-pdf={printed}"]
         try:
@@ -84,6 +95,13 @@ def as_pdf(report: "ResearchReport") -> bytes:
     return re.sub(rb"(?<=Date \()D:\d{14}", when, content)  # same length as the time of printing
 
 
+def as_brief_md(report: "ResearchReport") -> bytes:
+    """Export the brief for repurposing dossiers as Markdown."""
+    from ..report.forms.markdown import as_markdown  # noqa: PLC0415  agents take most of a second
+
+    return as_markdown(report.to_dossier()).encode(errors="replace")
+
+
 _APPENDIX_FILE = "report-appendix.md"
 FORMATS = (
     Format("html", "report.html", as_html),
@@ -92,9 +110,14 @@ FORMATS = (
     Format("csl", "references.csl.json", "citations"),
     Format("pdf", "report.pdf", as_pdf),
     Format("docx", "report.docx", "docx"),
+    Format("brief", "brief.docx", "docx"),
+    Format("brief-md", "brief.md", as_brief_md),
     Format("csv", "evidence.csv", "evidence"),
     Format("xlsx", "evidence.xlsx", "evidence"),
     Format("comparisons", "comparisons.csv", "comparisons"),
+    Format("meta", "meta.csv", "meta"),
+    Format("revman", "revman.csv", "meta"),
+    Format("fhir", "report.fhir.json", "fhir"),
     Format("parquet", "comparisons.parquet", "comparisons"),
     Format("md", "report.md", lambda report: report.to_markdown(_APPENDIX_FILE).encode()),
     Format("appendix", _APPENDIX_FILE, lambda report: report.to_appendix().encode()),
@@ -102,6 +125,8 @@ FORMATS = (
     Format("schema", "report.schema.json", as_schema),
 )
 """All formats, in display order."""
+_BESIDE = {"brief": "brief-md"}
+"""What is written beside a format that is asked for by name: people edit one, tools read the other."""
 
 
 def format_of(name: str) -> Format:
@@ -114,6 +139,23 @@ def format_of(name: str) -> Format:
         if known.name == name:
             return known
     raise UsageError(f"there is no format {name!r}; choose from {', '.join(f.name for f in FORMATS)}")
+
+
+def format_for(file: Path) -> Format:
+    """Tell the format by a file's ending: `.docx`, `.bib`, `.csl.json`; of several with one ending the first.
+
+    Raises:
+        UsageError: no format has it; lists the endings.
+    """
+    name = file.name.lower()
+    for known in FORMATS:
+        if name == known.file_name:
+            return known
+    for known in sorted(FORMATS, key=lambda known: len(known.ending), reverse=True):
+        if name.endswith(known.ending):
+            return known
+    endings = ", ".join(dict.fromkeys(known.ending for known in FORMATS))
+    raise UsageError(f"{file.name}: no format has that ending; there are {endings}")
 
 
 def render(report: "ResearchReport", name: str) -> bytes:
@@ -142,6 +184,7 @@ def write(report: "ResearchReport", folder: Path, names: Sequence[str]) -> list[
     Raises:
         UsageError: no such format, an extra is missing, or the folder cannot be written to.
     """
-    formats = [format_of(name) for name in dict.fromkeys(names)]
+    every = [each for name in names for each in (name, _BESIDE.get(name)) if each]
+    formats = [format_of(name) for name in dict.fromkeys(every)]
     contents = {folder / known.file_name: render(report, known.name) for known in formats}
     return [write_file(path, content, "; name another folder with --out") for path, content in contents.items()]

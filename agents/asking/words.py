@@ -1,0 +1,139 @@
+"""Checks a judge's own words: what they rest on was read, and their figures and drugs stand in it.
+
+What code cannot check it does not forbid: whether a record bears a sentence out is the reader's to see by its keys.
+"""
+
+import re
+from collections.abc import Iterable, Sequence
+
+from willowbark.tools.appraisal.candidates import Candidate
+from willowbark.tools.appraisal.certainty import CertaintyLevel
+from willowbark.tools.appraisal.judgement import (
+    JudgedDomain,
+    JudgedDrug,
+    JudgedReason,
+    JudgeView,
+    MisreadRecord,
+    StruckRow,
+)
+from willowbark.tools.lexicon import canonical_drug, find_drugs
+from willowbark.tools.records.enclosure import visible
+
+from .drafts import JudgeDraft
+
+SMALL = 12
+"""Up to which a whole number may be a count of studies or levels, which stands in no record."""
+_FIGURE = re.compile(r"\d+(?:[.,]\d+)*")
+
+
+def generic_name(name: str) -> str:
+    """Return a drug's generic name, or the name in lower case if nobody knows it."""
+    return canonical_drug(name) or name.lower()
+
+
+class CheckedWords:
+    """Keeps those of a judge's sentences that rest on what was read of the candidates."""
+
+    def __init__(self, candidates: Sequence[Candidate]) -> None:
+        self._told: dict[str, list[str]] = {}
+        self._drugs: dict[str, set[str]] = {}
+        for candidate in candidates:
+            for record in candidate.records:
+                study = record.study
+                texts = [row.passage.text for row in study.comparisons if row.passage]
+                texts += [view.passage.text for view in study.statements]
+                texts += [record.sentence, record.harm_told, study.condition, study.people]
+                texts += [f"{arm.dose} {arm.n or ''}" for arm in study.arms]
+                texts.append(f"{record.item.sample_size or ''} {study.randomised or ''} {study.analysed or ''}")
+                self._told.setdefault(record.key, []).extend(texts)
+                self._drugs.setdefault(record.key, {candidate.drug}).update({candidate.drug, *study.drugs()})
+        self._known = {candidate.drug for candidate in candidates}
+        self.dropped: list[str] = []
+
+    def view(self, draft: JudgeDraft, by: str) -> JudgeView:
+        """Return what stands of a judge's draft."""
+        struck = [
+            StruckRow(key=row.evidence_key, drug=generic_name(row.drug), reason=self.keep(row.reason))
+            for row in draft.strikes
+            if generic_name(row.drug) in self._drugs.get(row.evidence_key, ())
+        ]
+        misread = [
+            MisreadRecord(key=row.evidence_key, reason=self.keep(row.reason))
+            for row in draft.misread
+            if row.evidence_key in self._told
+        ]
+        drugs = list[JudgedDrug]()
+        for each in draft.drugs:
+            drug = generic_name(each.drug)
+            if drug in self._known and drug not in {known.drug for known in drugs}:
+                domains = [
+                    JudgedDomain(
+                        domain=one.domain,
+                        lowered=one.lowered,
+                        reason=self.keep(one.reason, one.keys),
+                        keys=self._read(one.keys),
+                    )
+                    for one in each.domains
+                ]
+                drugs.append(
+                    JudgedDrug(
+                        drug=drug,
+                        level=None if each.level == "cannot_tell" else CertaintyLevel(each.level),
+                        reason=self.keep(each.reason, each.keys),
+                        keys=self._read(each.keys),
+                        domains=domains,
+                        not_for=self.keep(each.not_for),
+                    )
+                )
+        decides = [self._reason(one.text, one.keys) for one in draft.decides]
+        contradicts = [self._reason(one.text, one.keys) for one in draft.contradicts]
+        return JudgeView(
+            by=by,
+            decides=[each for each in decides if each.text],
+            contradicts=[each for each in contradicts if each.text],
+            drugs=drugs,
+            struck=struck,
+            misread=misread,
+            dropped=self.dropped,
+        )
+
+    def keep_all(self, texts: Iterable[str]) -> list[str]:
+        """Return those of several texts that stand."""
+        return [kept for kept in map(self.keep, texts) if kept]
+
+    def keep(self, text: str, keys: Sequence[str] = ()) -> str:
+        """Return a text on one line if its figures and drugs stand in the records named, else in any; else nothing."""
+        said = " ".join(visible(text).split())
+        among = self._read(keys) or list(self._told)
+        told = " ".join(part for key in among for part in self._told[key])
+        figures = {_FIGURE.sub(_plainly, found) for found in _FIGURE.findall(told)}
+        for figure in _FIGURE.findall(said):
+            is_count = figure.isdecimal() and int(figure) <= SMALL
+            if not is_count and _FIGURE.sub(_plainly, figure) not in figures:
+                self.dropped.append(f"{figure} stands in none of its records")
+                return ""
+        drugs = self._known.union(*(self._drugs[key] for key in among)) if among else self._known
+        for mention in find_drugs(said):
+            if mention.name not in drugs:
+                self.dropped.append(f"{mention.name} is in none of its records")
+                return ""
+        return said
+
+    def _reason(self, text: str, keys: Sequence[str]) -> JudgedReason:
+        read = self._read(keys)
+        if not read:
+            self.dropped.append("rests on no record that was read")
+            return JudgedReason(text="")
+        return JudgedReason(text=self.keep(text, read), keys=read)
+
+    def _read(self, keys: Sequence[str]) -> list[str]:
+        """Return the keys of records that were read."""
+        return list(dict.fromkeys(key for key in keys if key in self._told))
+
+
+def _plainly(figure: re.Match[str]) -> str:
+    """Return a figure without separators of thousands and closing zeros."""
+    text = figure.group()
+    if re.fullmatch(r"\d{1,3}(?:,\d{3})+", text):
+        return text.replace(",", "")
+    return text.rstrip("0").rstrip(".") if "." in text else text

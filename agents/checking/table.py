@@ -1,0 +1,171 @@
+"""The table of checks: what code asks of every sentence that a model wrote for a report.
+
+| check | fails |
+|---|---|
+| it cites a key that the run holds | dropped |
+| it addresses no machine and no reader, and holds no web address | dropped |
+| it says nothing of a drug that a person set aside | dropped |
+| every figure stands in what it cites (`figures`) | back once, then dropped |
+| every drug that it names is one of what it cites, or of the question | back once, then dropped |
+| excluded drugs stand as comparators or with what speaks against them, not as options | back once, then dropped |
+| certainty of a drug that has none, or "proven" of one that is not rated high | back once, then dropped |
+| certainty in words is not above the lower of the judge's and the computed one | worded as that (`lower_certainty`) |
+
+What no rule can tell, the `checker` is asked: whether the cited passages bear the sentence out.
+"""
+
+import re
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from willowbark.tools.appraisal import Level
+from willowbark.tools.lexicon import find_drugs
+from willowbark.tools.lexicon.matching import Mention, cue_regex
+from willowbark.tools.reading.screening import addressed_to_machines
+from willowbark.tools.reading.text import plain
+from willowbark.tools.records.enclosure import visible
+from willowbark.tools.wording import listed
+
+from ..asking.drafts import SentenceDraft
+from .basis import TABLE, CitedSource, WritingBasis
+from .figures import missing_figures
+
+LEVELS: tuple[Level, ...] = ("very low", "low", "moderate", "high")
+_BRACKETED = re.compile(r"\s*(?:\[[^\]]*\]|\((?:(?:pmid|pmcid|nct|doi|table)\b[^()]*)\))", re.IGNORECASE)
+"""Citations that a model wrote into a sentence, whose keys stand beside it."""
+_ADDRESS = re.compile(r"https?:|www\.|\b[\w-]+\.(?:com|org|net|io|gov)\b", re.IGNORECASE)
+_LEVEL_WORD = re.compile(r"very low|low|moderate|high|very uncertain", re.IGNORECASE)
+
+
+class SentenceFault(NamedTuple):
+    """Why a sentence does not stand as it is."""
+
+    kind: str
+    """Which check it fails, in words of the table: a report counts it so."""
+    detail: str = ""
+    """What fails it, for its writer alone: it may hold the writer's own words."""
+    is_final: bool = False
+    """Whether it is dropped at once."""
+
+
+def clean_text(text: str) -> str:
+    """Return a sentence on one line, without invisible characters and citations in brackets."""
+    line = " ".join(visible(text).split())
+    return _BRACKETED.sub("", line).strip()
+
+
+def find_fault(sentence: SentenceDraft, basis: WritingBasis) -> SentenceFault | None:
+    """Return the first check that a sentence fails, by the table above; None if it stands for code.
+
+    Args:
+        sentence: its text cleaned by `clean_text`.
+        basis: what the report may rest on.
+    """
+    sources = basis.cited(sentence.keys, sentence.text)
+    mentions = find_drugs(sentence.text)
+    if not sources:
+        return SentenceFault("cites nothing that was read", is_final=True)
+    if addressed_to_machines(sentence.text) or cue_regex("told to the reader", __package__).search(sentence.text):
+        return SentenceFault("addresses a reader or a machine", is_final=True)
+    if _ADDRESS.search(sentence.text):
+        return SentenceFault("holds a web address", is_final=True)
+    aside = [mention.name for mention in mentions if mention.name in basis.set_aside]
+    if aside:
+        return SentenceFault("is on a drug that was set aside", is_final=True)
+    figures = missing_figures(sentence.text, sources, basis.question)
+    if figures:
+        return SentenceFault("a figure stands in nothing cited", listed(list(dict.fromkeys(figures))))
+    strangers = _find_strangers(mentions, sources, basis)
+    if strangers:
+        return SentenceFault("no cited record is on a drug named", listed(strangers))
+    recommended = _find_recommended(sentence.text, mentions, basis)
+    if recommended:
+        return SentenceFault("an excluded drug stands as an option", recommended)
+    return _find_overstatement(sentence.text, mentions, basis)
+
+
+def _find_strangers(mentions: Sequence[Mention], sources: Sequence[CitedSource], basis: WritingBasis) -> list[str]:
+    """List drugs that a sentence names and none of its records does."""
+    text = plain("\n".join(source.text for source in sources)).casefold()
+    known = basis.allowed_drugs.union(*(source.drugs for source in sources))
+    parts = {part for name in known for part in name.split("/")}
+    strangers = [
+        mention.text
+        for mention in mentions
+        if mention.name not in known | parts and plain(mention.text).casefold() not in text
+    ]
+    return list(dict.fromkeys(strangers))
+
+
+def _find_recommended(text: str, mentions: Sequence[Mention], basis: WritingBasis) -> str:
+    """Return which excluded drug a sentence seems to recommend, with the reason; empty if it recommends none."""
+    if cue_regex("not an option", __package__).search(text):
+        return ""
+    for mention in mentions:
+        reason = basis.reason_against(mention.name)
+        if reason and not _is_comparator(text, mention, mentions, basis):
+            return f"{mention.text} ({reason}); say so, or leave it out"
+    return ""
+
+
+def _is_comparator(text: str, mention: Mention, mentions: Sequence[Mention], basis: WritingBasis) -> bool:
+    """Whether a drug is what another one, which nothing speaks against, is compared with."""
+    before = text[: mention.start]
+    last = [match.end() for match in cue_regex("compares", __package__).finditer(before)][-1:]
+    others = [each for each in mentions if each.end <= sum(last) and not basis.reason_against(each.name)]
+    return bool(last) and bool(others)
+
+
+def _find_overstatement(text: str, mentions: Sequence[Mention], basis: WritingBasis) -> SentenceFault | None:
+    for level, start, _ in _worded_levels(text):
+        drugs = _drugs_of(start, mentions)
+        unrated = [mention.text for mention in drugs if mention.name not in basis.levels]
+        if unrated and level in ("moderate", "high"):
+            return SentenceFault("words a certainty that was not rated", unrated[0])
+    is_sure = cue_regex("sure", __package__).search(text)
+    if is_sure and not cue_regex("unproven", __package__).search(text):
+        weaker = [mention.text for mention in mentions if basis.levels.get(mention.name) != "high"]
+        if weaker or not mentions:
+            about = f", of {weaker[0]}" if weaker else ""
+            return SentenceFault("is surer than the certainty allows", f"“{is_sure.group()}”{about}")
+    return None
+
+
+def lower_certainty(text: str, basis: WritingBasis) -> str:
+    """Return a sentence whose worded levels of certainty are not above what may be said of its drugs.
+
+    >>> basis = WritingBasis(question="", sources={}, levels={"propranolol": "low"})
+    >>> lower_certainty("Propranolol prevents attacks (moderate certainty).", basis)
+    'Propranolol prevents attacks (low certainty).'
+    """
+    mentions = find_drugs(text)
+    for level, start, end in reversed(_worded_levels(text)):
+        rated = [basis.levels[each.name] for each in _drugs_of(start, mentions) if each.name in basis.levels]
+        most = min(rated, key=LEVELS.index, default=level)
+        if LEVELS.index(most) < LEVELS.index(level):
+            phrase = _LEVEL_WORD.sub(most, text[start:end], count=1)
+            text = text[:start] + phrase + text[end:]
+    return text
+
+
+def _worded_levels(text: str) -> list[tuple[Level, int, int]]:
+    """Find levels of certainty in a sentence with their offsets, in order."""
+    found = list[tuple[Level, int, int]]()
+    for level in LEVELS:
+        matches = cue_regex(f"certainty {level}", __package__).finditer(text)
+        spans = [(match.start(), match.end()) for match in matches]
+        found += [(level, start, end) for start, end in spans if not _is_within(start, end, found)]
+    return sorted(found, key=lambda each: each[1])
+
+
+def _is_within(start: int, end: int, found: Sequence[tuple[Level, int, int]]) -> bool:
+    """Whether a phrase is part of one found before: "very low certainty" holds "low certainty"."""
+    return any(first <= start and end <= last for _, first, last in found)
+
+
+def _drugs_of(start: int, mentions: Sequence[Mention]) -> list[Mention]:
+    """Return the drugs that a level is said of: those named before it, else all."""
+    return [mention for mention in mentions if mention.end <= start] or list(mentions)
+
+
+__all__ = ["TABLE", "SentenceFault", "clean_text", "find_fault", "lower_certainty"]

@@ -1,0 +1,319 @@
+"""What a model sees that writes the answer: the judge's view, what code computed, studies with values and passages."""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from willowbark.tools.appraisal import Level
+from willowbark.tools.appraisal.appraised import AppraisedRecord
+from willowbark.tools.appraisal.candidates import Candidate, label_sections, share_places
+from willowbark.tools.appraisal.suitability import people_of
+from willowbark.tools.lexicon import withdrawal_of
+from willowbark.tools.mechanism import Chain, MechanismFindings, Step
+from willowbark.tools.reading.screening import readable
+from willowbark.tools.records import Label
+from willowbark.tools.records.enclosure import enclose_lines, new_marker, unmarked
+from willowbark.tools.records.evidence import Evidence
+from willowbark.tools.records.registry import title_of
+from willowbark.tools.records.study import StatedView, Study, first_reading
+from willowbark.tools.wording import counted, listed, short
+
+from ..assessment import SHOWN_CANDIDATES, JudgeAssessment, shown_records
+from ..checking.basis import TABLE, CitedSource, WritingBasis, describe_comparison, source_of_study
+from ..checking.table import LEVELS
+from .answers import ReportAnswer
+from .material import Material
+from .tables import list_studies
+
+MOST_STUDIES = 48  # shown to the writer, the strongest of each drug before any second
+MOST_CHARACTERS = 60_000  # of their lines, about 15,000 tokens
+LEAST_LINES = 2  # studies of the shortest request
+MOST_PARAGRAPHS = 12  # drugs with a paragraph: those that lead, then those that failed
+MOST_LEADING = 6
+SHOWN_ENTRY = 600  # characters of a database's entry, and of a label's section
+MOST_CAUTIONS = 3  # of a drug
+_WARNINGS = ("Boxed warning", "Contraindications", "Pregnancy")
+_LEADING = ("benefit", "standard", "mixed")
+_FAILED = ("failed", "missed", "unsuited", "withdrawn")
+
+
+class AnswerRequest(BaseModel, frozen=True, extra="forbid"):
+    """A report agent's request for an answer in words, as data and as text for a language model."""
+
+    model_config = ConfigDict(arbitrary_types_allowed=True)
+
+    question: str
+    people: list[str] = []
+    """Whom it asks about."""
+    excluded: list[str] = []
+    """Drugs, classes and routes that it excludes."""
+    due: list[str] = []
+    """Drugs on which a paragraph is due."""
+    judged: list[str] = []
+    """What the judge made of it, a line each."""
+    computed: list[str] = []
+    """What code computed, a line for each drug or finding."""
+    lines: list[dict[str, Any]] = []
+    """Studies, entries of databases and chains of mechanism, as data."""
+    marker: str = Field(default_factory=new_marker, exclude=True)
+
+    @property
+    def can_be_shorter(self) -> bool:
+        """Whether it shows more than its strongest study or two."""
+        return len(self.lines) > LEAST_LINES
+
+    def shorter(self) -> "AnswerRequest":
+        """Return the request with the first half of what was read, for a model whose context is too small."""
+        half = len(self.lines) // 2
+        return self.model_copy(update={"lines": self.lines[:half], "computed": self.computed[: 1 + half]})
+
+    @property
+    def text(self) -> str:
+        """The request as text."""
+        people = [f"Asked about: {listed(self.people, most=9)}"] if self.people else []
+        excluded = [f"Excluded by the question: {listed(self.excluded, most=9)}"] if self.excluded else []
+        return "\n".join(
+            [
+                f"Question: {self.question}",
+                *people,
+                *excluded,
+                f"Paragraphs are due on: {listed(self.due, most=len(self.due)) if self.due else 'no drug'}",
+                "What the judge made of it:",
+                *(f"- {unmarked(line)}" for line in self.judged),
+                f'What code computed of all that was read (key "{TABLE}"):',
+                *(f"- {line}" for line in self.computed),
+                "What was read:",
+                enclose_lines(self.lines, self.marker),
+            ]
+        )
+
+
+def build_request(
+    material: Material, mechanisms: MechanismFindings, answered: ReportAnswer | None, marker: str
+) -> tuple[AnswerRequest, WritingBasis]:
+    """Build the request for an answer, and what its sentences may rest on.
+
+    Args:
+        material: the report's input, before anything is written.
+        mechanisms: chains from drugs to the condition.
+        answered: the computed answer to a question other than what helps; None for what helps.
+        marker: marks the block of records.
+    """
+    judged = [each for each in material.candidates if each.has_verdict]
+    candidates = share_places(judged, SHOWN_CANDIDATES) or list(material.asked_candidates[:SHOWN_CANDIDATES])
+    studies = _select_studies(candidates, material)
+    chains = {each.drug: mechanisms.chains[each.drug] for each in candidates if each.drug in mechanisms.chains}
+    sources = {study.key: source_of_study(study, _title_of(material.records[study.key])) for study, _ in studies}
+    for source in [*_entries(material, candidates), *_steps(chains.values(), material.records)]:
+        former = sources.get(source.key)
+        sources[source.key] = source if former is None else _join(former, source)
+    table = _compute_table(candidates, material, answered)
+    last = material.assessments[-1] if material.assessments else None
+    asked = material.asked
+    basis = WritingBasis(
+        question=material.dossier.question,
+        sources=sources,
+        table=table,
+        levels={each.drug: _lowest(each, last) for each in candidates},
+        barred=_list_barred(material),
+        barred_classes=asked.excluded_classes,
+        set_aside=frozenset(one.name for one in material.approval.set_aside),
+        allowed_drugs=frozenset((*asked.drugs, *asked.taking, *asked.excluded_drugs)),
+    )
+    listed_keys = {study.key for study, _ in studies}
+    request = AnswerRequest(
+        question=" ".join(material.dossier.question.split()),
+        people=list(people_of(asked)),
+        excluded=[*asked.excluded_drugs, *asked.excluded_classes, *asked.excluded_routes],
+        due=_list_due(candidates, material),
+        judged=_describe_judgement(last),
+        computed=list(table.values()),
+        lines=[
+            *(_describe_study(study, says, sources[study.key]) for study, says in studies),
+            *(_describe_entry(source) for key, source in sources.items() if key not in listed_keys),
+        ],
+        marker=marker,
+    )
+    return request, basis
+
+
+def _select_studies(candidates: Sequence[Candidate], material: Material) -> list[tuple[Study, dict[str, str]]]:
+    """Select studies with what each says of which drug: the first of each drug before any second."""
+    by_key = dict[str, list[Study]]()
+    for study in list_studies(candidates):
+        by_key.setdefault(study.key, []).append(study)
+    says = dict[str, dict[str, str]]()
+    for candidate in candidates:
+        for record in candidate.records:
+            says.setdefault(record.key, {})[candidate.drug] = _side_of(record)
+    turns = [_order_records(candidate) for candidate in candidates]
+    longest = max(map(len, turns), default=0)
+    keys = dict.fromkeys(records[turn].key for turn in range(longest) for records in turns if turn < len(records))
+    chosen, room = list[tuple[Study, dict[str, str]]](), MOST_CHARACTERS
+    for key in keys:
+        study = first_reading(by_key[key])
+        size = len(json.dumps(_describe_study(study, says[key], source_of_study(study, ""))))
+        if key in material.records and size <= room and len(chosen) < MOST_STUDIES:
+            chosen.append((study, says[key]))
+            room -= size
+    return chosen
+
+
+def _order_records(candidate: Candidate) -> list[AppraisedRecord]:
+    """List a drug's records that tell something: those with a verdict, then those with a harm, in their order."""
+    telling = [record for record in candidate.records if record.item.is_telling and not record.item.retracted]
+    harms = [record for record in candidate.records if record.harm_told and record not in telling]
+    stated = [record for record in candidate.records if record.study.statements and record not in [*telling, *harms]]
+    return [*telling, *harms, *stated]
+
+
+def _side_of(record: AppraisedRecord) -> str:
+    if record.item.retracted:
+        return "retracted"
+    if record.item.missed_primary:
+        return "missed its primary outcome"
+    return "harm" if record.harm_told and not record.item.is_telling else str(record.item.direction)
+
+
+def _describe_study(study: Study, says: Mapping[str, str], source: CitedSource) -> dict[str, Any]:
+    """Return a study as data for the writer."""
+    line: dict[str, Any] = {"key": study.key, "title": source.title, "design": study.design, "says": dict(says)}
+    for name in ("condition", "people", "background"):
+        value = getattr(study, name)
+        if value:
+            line[name] = value
+    line["comparisons"] = [describe_comparison(study, comparison) for comparison in study.comparisons]
+    if study.statements:
+        line["statements"] = [_describe_statement(view) for view in study.statements]
+    return {**line, "passages": list(source.passages), "values": list(source.values)}
+
+
+def _describe_statement(view: StatedView) -> dict[str, str]:
+    line = {"drug": view.drug, "says": view.says, "basis": view.basis}
+    return {**line, "reason": view.reason} if view.reason else line
+
+
+def _describe_entry(source: CitedSource) -> dict[str, Any]:
+    return {"key": source.key, "title": source.title, "passages": list(source.passages)}
+
+
+def _title_of(record: Evidence) -> str:
+    """Name a record with its year, as far as known."""
+    title, year = readable(record).citation.title, record.citation.date[:4]
+    return f"{title} ({year})" if year.isdigit() else title
+
+
+def _entries(material: Material, candidates: Sequence[Candidate]) -> Iterator[CitedSource]:
+    """Yield entries of databases and labels."""
+    studied = {record.key for candidate in candidates for record in candidate.records}
+    for record in shown_records(material.pool, candidates):
+        if record.key in studied or record.paper is not None or record.trial is not None:
+            continue
+        told = readable(record)
+        passages = [told.content[:SHOWN_ENTRY]]
+        if isinstance(record.record, Label):
+            sections = label_sections(told)
+            passages = [f"{name}: {sections[name][:SHOWN_ENTRY]}" for name in _WARNINGS if name in sections] or passages
+        drug = getattr(record.record, "drug", None)
+        drugs = frozenset((drug,)) if drug else frozenset()
+        yield CitedSource(record.key, _title_of(record), tuple(dict.fromkeys(passages)), drugs=drugs)
+
+
+def _steps(chains: Iterable[Chain], records: Mapping[str, Evidence]) -> Iterator[CitedSource]:
+    """Yield what records say of the steps from drugs to the condition."""
+    for chain in chains:
+        steps = [*chain.steps, *([chain.unlinked] if chain.unlinked else [])]
+        for step in steps:
+            for backing in step.backings:
+                if backing.key in records and not backing.denies:
+                    drugs = frozenset((chain.drug,)) if step.start.kind == "drug" else frozenset()
+                    told = (backing.quote or _describe_step(step, backing.source),)
+                    yield CitedSource(backing.key, _title_of(records[backing.key]), told, drugs=drugs)
+
+
+def _describe_step(step: Step, source: str) -> str:
+    number = f" ({step.end.number})" if step.end.number else ""
+    return f"{step.start.name} – {step.relation} – {step.end.name}{number}, by {title_of(source)}"
+
+
+def _join(one: CitedSource, other: CitedSource) -> CitedSource:
+    passages = tuple(dict.fromkeys((*one.passages, *other.passages)))
+    return CitedSource(one.key, one.title, passages, one.values, one.drugs | other.drugs, one.is_study)
+
+
+def _compute_table(
+    candidates: Sequence[Candidate], material: Material, answered: ReportAnswer | None
+) -> dict[str, str]:
+    """Compute a line for each drug, by its name, and one of the whole run."""
+    counts = material.counts
+    papers = counts["peer_reviewed"] + counts["preprints"]
+    whole = f"read: {counted(papers, 'publication')} and {counted(counts['clinical_trials'], 'registered trial')}"
+    if material.silent_sources:
+        whole = f"{whole}; did not answer: {listed(list(map(title_of, material.silent_sources)))}"
+    computed = [short(sentence, 400) for sentence in answered.sentences] if answered else []
+    table = {"": " ".join([f"{whole}.", *computed])}
+    for candidate in candidates:
+        table[candidate.drug] = _describe_candidate(candidate, material)
+    return table
+
+
+def _describe_candidate(candidate: Candidate, material: Material) -> str:
+    found, place = candidate.appraisal, material.places[candidate.drug]
+    tally = place.tally
+    parts = [place.place.replace("_", " "), f"{found.certainty.level.said} certainty"]
+    if found.quality == "refuted":
+        parts = ["refuted"]
+    sides = {"supporting": found.supporting, "contradicting": found.contradicting, "missed": found.missed}
+    parts += [f"{len(keys)} {name}" for name, keys in sides.items() if keys]
+    if tally.trials:
+        parts.append(f"{tally.reporting_benefit} of {counted(tally.trials, 'trial')} that can show it report benefit")
+    if tally.as_comparator:
+        parts.append(f"comparator in {counted(tally.as_comparator, 'trial')}")
+    if candidate.combination:
+        parts.append(f"also in combination with {listed(list(candidate.combination))}")
+    if candidate.in_asked_class is False:
+        parts.append("not of the class asked about")
+    parts += [short(caution, 300) for caution in candidate.cautions[:MOST_CAUTIONS]]
+    lowered = [reason.rstrip(".") for reason in found.certainty.lowered]
+    parts += [f"certainty lowered: {'; '.join(lowered)}"] if lowered and found.quality != "refuted" else []
+    return f"{candidate.drug}: {'; '.join(parts)}."
+
+
+def _list_due(candidates: Sequence[Candidate], material: Material) -> list[str]:
+    """List the drugs on which a paragraph is due: those that lead, then those that failed or are barred."""
+    if not material.asked.asks_what_helps:
+        return [each.drug for each in candidates if each.drug in material.asked.drugs][:MOST_LEADING]
+    places = material.places
+    named = [each.drug for each in candidates if each.drug in material.asked.drugs]
+    leading = [each.drug for each in candidates if places[each.drug].place in _LEADING and each.drug not in named]
+    failed = [each.drug for each in candidates if places[each.drug].place in _FAILED and each.drug not in named]
+    return [*named, *leading[:MOST_LEADING], *failed][:MOST_PARAGRAPHS]
+
+
+def _list_barred(material: Material) -> dict[str, str]:
+    """List drugs that the question excludes, or that cautions bar from leading."""
+    barred = dict.fromkeys(material.asked.excluded_drugs, "the question excludes it")
+    for candidate in material.candidates:
+        place = material.places[candidate.drug].place
+        if place in ("unsuited", "withdrawn"):
+            barred[candidate.drug] = short(next(iter(candidate.cautions), withdrawal_of(candidate.drug) or place), 120)
+    return barred
+
+
+def _lowest(candidate: Candidate, judged: JudgeAssessment | None) -> Level:
+    """Return the lower of the judge's and the computed certainty; of a refuted drug the lowest."""
+    computed = candidate.appraisal.certainty.level.said
+    if candidate.appraisal.quality == "refuted":
+        return LEVELS[0]
+    levels = dict(getattr(judged, "levels", {}) or {})
+    return min((computed, levels.get(candidate.drug, computed)), key=LEVELS.index)
+
+
+def _describe_judgement(judged: JudgeAssessment | None) -> list[str]:
+    if judged is None:
+        return ["nothing: no judge spoke on what was found last"]
+    found = [f"Found: {each}" for each in judged.details.key_findings]
+    gaps = [f"Missing: {gap}" for gap in judged.gaps]
+    return [judged.reasoning, *judged.details.reasons, *found, *gaps, f"Confidence: {judged.confidence:.2f}"]

@@ -1,0 +1,231 @@
+"""An answer in a model's words: requested, checked sentence by sentence, mended once; what fails is dropped."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+from willowbark.agents.autogen import CancellationToken, ChatCompletionClient, RequestUsage
+from willowbark.tools.lexicon import canonical_drug
+from willowbark.tools.records.enclosure import unmarked
+
+from ..asking import Aids, ModelAnswer, add_usage, analyst_name, ask, to_ask
+from ..asking.drafts import MendedDraft, SentenceDraft, SentenceVerdictDraft, WrittenDraft
+from ..checking.basis import TABLE, WritingBasis
+from ..checking.checker import SentenceChecker
+from ..checking.table import clean_text, find_fault, lower_certainty
+from ..checking.written import (
+    MOST_WORDS,
+    CheckedSentence,
+    DroppedSentence,
+    WrittenAnswer,
+    WrittenParagraph,
+    WrittenPlace,
+)
+from .answer_request import AnswerRequest
+
+NOT_BORNE_OUT = "its passages do not bear it out"
+PARTLY_BORNE_OUT = "its passages bear out only a part"
+GIVES_ADVICE = "gives advice"
+_TOO_LONG = "is beyond the length"
+
+
+@dataclass(frozen=True)
+class _Piece:
+    """A sentence on its way into the report."""
+
+    place: WrittenPlace
+    drug: str
+    """Of its paragraph; empty elsewhere."""
+    draft: SentenceDraft
+    reason: str = ""
+    """Which check it fails; empty if nothing speaks against it."""
+    detail: str = ""
+    """What fails it, for its writer."""
+    is_dropped: bool = False
+    is_checked: bool = False
+    is_reworded: bool = False
+
+
+@dataclass(eq=False)
+class Answering:
+    """One answer: requested, checked, mended once.
+
+    Args:
+        name: of the writing agent.
+        system_message: its prompt.
+        request: what the writer sees.
+        basis: what its sentences may rest on.
+        checker: compares sentences with passages.
+        aids: tools that the writer may use before it writes; None for none.
+    """
+
+    name: str
+    system_message: str
+    request: AnswerRequest
+    basis: WritingBasis
+    checker: SentenceChecker
+    aids: Aids | None = None
+    written: WrittenAnswer | None = None
+    """None if the model gave no answer of which a sentence stands."""
+    failure: str | None = None
+    """Why there is none."""
+    notes: list[str] = field(default_factory=list)
+    """Problems, for the report's limitations."""
+    usage: RequestUsage = field(default_factory=lambda: RequestUsage(prompt_tokens=0, completion_tokens=0))
+    """Tokens of the writer; the checker has its own."""
+
+    async def run(self, client: ChatCompletionClient, token: CancellationToken) -> None:
+        """Get an answer and check it; sentences that do not stand go back once."""
+        answer = await self._ask(client, token)
+        while answer.was_too_long and self.request.can_be_shorter:  # for a model with a small context
+            self.request = self.request.shorter()
+            answer = await self._ask(client, token)
+        if answer.given is None:
+            self.failure = answer.failures[0]
+            return
+        pieces = await self._check(list(self._pieces(answer.given)), token)
+        due = [at for at, piece in enumerate(pieces) if piece.reason and not piece.is_dropped]
+        if due:
+            mended = await self._mend([pieces[at] for at in due], client, token)
+            for at, piece in zip(due, await self._check(mended, token), strict=True):
+                pieces[at] = replace(piece, is_dropped=True) if piece.reason else piece
+        pieces = _within_length(pieces)
+        self.written = self._assemble(pieces, client)
+        if not any(True for _ in self.written.sentences()):
+            self.failure = "none of the model's sentences passed the checks"
+
+    async def _ask(self, client: ChatCompletionClient, token: CancellationToken) -> ModelAnswer[WrittenDraft]:
+        messages = to_ask(self.system_message, self.request.text, source=self.name)
+        answer = await ask(
+            [client], messages, WrittenDraft, token, request=self.request, check=_find_silence, aids=self.aids
+        )
+        add_usage(self.usage, answer.usage)
+        return answer
+
+    def _pieces(self, draft: WrittenDraft) -> Iterator[_Piece]:
+        yield from self._take("answer", draft.answer)
+        for paragraph in draft.drugs:
+            drug = canonical_drug(paragraph.drug) or paragraph.drug.strip().casefold()
+            yield from self._take("drug", paragraph.sentences, drug)
+        yield from self._take("mechanism", draft.mechanism)
+        yield from self._take("would_change", draft.would_change)
+
+    def _take(self, place: WrittenPlace, sentences: Iterable[SentenceDraft], drug: str = "") -> Iterator[_Piece]:
+        for sentence in sentences:
+            text = clean_text(sentence.text)
+            if text:
+                yield _Piece(place, drug, sentence.model_copy(update={"text": text, "keys": self._held(sentence)}))
+
+    def _held(self, sentence: SentenceDraft) -> list[str]:
+        """Return the keys of a sentence that the run holds: no other one is shown as its source."""
+        keys = [key.strip() for key in sentence.keys]
+        return [source.key for source in self.basis.cited(keys, sentence.text)]
+
+    async def _check(self, pieces: Sequence[_Piece], token: CancellationToken) -> list[_Piece]:
+        """Check sentences by the table, then what stands by the checker."""
+        checked = [self._check_by_table(piece) for piece in pieces]
+        standing = [at for at, piece in enumerate(checked) if not (piece.reason or piece.is_dropped)]
+        verdicts = await self.checker.check([checked[at].draft for at in standing], self.basis, token)
+        for at, verdict in zip(standing, verdicts, strict=True):
+            checked[at] = _judge(checked[at], verdict)
+        return checked
+
+    def _check_by_table(self, piece: _Piece) -> _Piece:
+        if piece.is_dropped:
+            return piece
+        lowered = lower_certainty(piece.draft.text, self.basis)
+        is_reworded = piece.is_reworded or lowered != piece.draft.text
+        draft = piece.draft.model_copy(update={"text": lowered})
+        fault = find_fault(draft, self.basis)
+        if fault is None:
+            return replace(piece, draft=draft, is_reworded=is_reworded)
+        return replace(piece, draft=draft, reason=fault.kind, detail=fault.detail, is_dropped=fault.is_final)
+
+    async def _mend(
+        self, pieces: Sequence[_Piece], client: ChatCompletionClient, token: CancellationToken
+    ) -> list[_Piece]:
+        """Return sentences as their writer mended them; those left out are dropped for their first reason."""
+        lines = [_describe_fault(at, piece) for at, piece in enumerate(pieces, 1)]
+        asked = "\n".join(["These sentences don't stand. Mend each by its number, or leave it out:", *lines])
+        messages = to_ask(self.system_message, self.request.text, asked, source=self.name)
+        answer = await ask([client], messages, MendedDraft, token, request=self.request)
+        add_usage(self.usage, answer.usage)
+        self.notes += [f"{self.name}: {failure}" for failure in answer.failures]
+        given = {each.number: each for each in answer.given.sentences} if answer.given else {}
+        mended = list[_Piece]()
+        for at, piece in enumerate(pieces, 1):
+            new = given.get(at)
+            text = clean_text(new.text) if new else ""
+            if new is None or not text:
+                mended.append(replace(piece, is_dropped=True))
+                continue
+            draft = SentenceDraft(text=text, keys=self._held(new))
+            mended.append(replace(piece, draft=draft, reason="", detail="", is_reworded=True))
+        return mended
+
+    def _assemble(self, pieces: Sequence[_Piece], client: ChatCompletionClient) -> WrittenAnswer:
+        standing = [piece for piece in pieces if not piece.is_dropped]
+        drugs = dict.fromkeys(piece.drug for piece in standing if piece.place == "drug")
+        unchecked = sum(not piece.is_checked for piece in standing)
+        because = self.checker.failures[-1] if self.checker.failures else "the checker gave no verdict"
+        return WrittenAnswer(
+            answer=_shown(standing, "answer"),
+            drugs=[WrittenParagraph(drug=drug, sentences=_shown(standing, "drug", drug)) for drug in drugs],
+            mechanism=_shown(standing, "mechanism"),
+            would_change=_shown(standing, "would_change"),
+            writer=analyst_name(client),
+            checker=analyst_name(self.checker.client),
+            made=len(pieces),
+            reworded=sum(piece.is_reworded for piece in standing),
+            dropped=[DroppedSentence(place=piece.place, reason=piece.reason) for piece in pieces if piece.is_dropped],
+            unchecked=unchecked,
+            unchecked_because=because if unchecked else "",
+        )
+
+
+def _find_silence(draft: WrittenDraft) -> str | None:
+    return None if draft.answer else "answer: empty; say what was found, or that nothing was"
+
+
+def _describe_fault(number: int, piece: _Piece) -> str:
+    """Say in a line what is wrong with a sentence, before the sentence as data."""
+    why = f"{piece.reason} ({piece.detail})" if piece.detail else piece.reason
+    return f"{number}. {why}: {piece.draft.model_dump_json()}"
+
+
+def _judge(piece: _Piece, verdict: SentenceVerdictDraft | None) -> _Piece:
+    """Apply a checker's verdict to a sentence; without one it stands unchecked."""
+    if verdict is None:
+        return piece
+    if verdict.advises:
+        return replace(piece, reason=GIVES_ADVICE, is_dropped=True)
+    if verdict.borne_out == "no":
+        return replace(piece, reason=NOT_BORNE_OUT, is_dropped=True)
+    if verdict.borne_out == "partly":
+        return replace(piece, reason=PARTLY_BORNE_OUT, detail=unmarked(" ".join(verdict.words.split())))
+    return replace(piece, is_checked=True)
+
+
+def _within_length(pieces: Sequence[_Piece]) -> list[_Piece]:
+    """Drop what is beyond the words of each place, whole sentences from its end."""
+    used, kept = dict[tuple[WrittenPlace, str], int](), list[_Piece]()
+    for piece in pieces:
+        if piece.is_dropped:
+            kept.append(piece)
+            continue
+        words = used.get((piece.place, piece.drug), 0) + len(piece.draft.text.split())
+        used[piece.place, piece.drug] = words
+        is_beyond = words > MOST_WORDS[piece.place]
+        kept.append(replace(piece, reason=_TOO_LONG, is_dropped=True) if is_beyond else piece)
+    return kept
+
+
+def _shown(pieces: Iterable[_Piece], place: WrittenPlace, drug: str = "") -> list[CheckedSentence]:
+    return [
+        CheckedSentence(text=piece.draft.text, citations=_citations(piece.draft), is_checked=piece.is_checked)
+        for piece in pieces
+        if (piece.place, piece.drug) == (place, drug)
+    ]
+
+
+def _citations(draft: SentenceDraft) -> list[str]:
+    return [key for key in draft.keys if key != TABLE]

@@ -1,0 +1,79 @@
+"""What people said of a report's records and drugs, and which of its sentences were written before."""
+
+from collections.abc import Iterable, Sequence
+from datetime import UTC
+
+from willowbark.tools.appraisal.appraised import AppraisedRecord, conditions_of
+from willowbark.tools.reading.corrections import Correction
+from willowbark.tools.wording import counted, listed
+
+from .content import CorrectionLine, EvidenceRow, SummaryPart
+from .material import Material
+
+
+def list_corrections(material: Material) -> list[CorrectionLine]:
+    """List what people said, as the report takes it: of rows, records left out and added, drugs set aside."""
+    lines = list[CorrectionLine]()
+    for candidate in (*material.candidates, *material.aside):
+        lines += [_of_row(candidate.drug, each) for each in candidate.records if each.word]
+    conditions = conditions_of(material.asked)
+    for ruling in material.readings.corrections.rulings:
+        word = ruling.words[-1]
+        if word.condition and word.condition not in conditions:
+            continue
+        told = _describe(word)
+        is_met = word.change == "set aside" or word.record in material.records
+        if told and is_met:
+            by = list(dict.fromkeys(each.who for each in ruling.words))
+            line = CorrectionLine(record=word.record, drug=word.drug, line=told, by=by, on=_day(word))
+            lines.append(line)
+    return lines
+
+
+def _of_row(drug: str, appraised: AppraisedRecord) -> CorrectionLine:
+    word = appraised.word
+    assert word is not None
+    return CorrectionLine(
+        record=appraised.key,
+        drug=drug,
+        line=word.line,
+        by=list(word.by),
+        on=word.on,
+        is_disputed=word.is_disputed,
+    )
+
+
+def _describe(word: Correction) -> str:
+    """Put into words what is said of a record as a whole, or of a drug; empty for what the rows tell."""
+    note = f": “{word.note}”" if word.note else ""
+    if word.change == "exclude":
+        return f"left out, {word.reason} ({word.by}{note})"
+    if word.change == "add":
+        return f"added ({word.by}{note})"
+    return f"set aside ({word.by}{note})" if word.change == "set aside" else ""
+
+
+def _day(word: Correction) -> str:
+    return f"{word.at.astimezone(UTC):%Y-%m-%d}"
+
+
+def tell_corrections(lines: Sequence[CorrectionLine], rows: Iterable[EvidenceRow]) -> SummaryPart | None:
+    """Tell on the first screen how much of the report people corrected; None if nothing."""
+    changed = [row for row in rows if row.word is not None and row.word.is_changed]
+    disputed = [line for line in lines if line.is_disputed]
+    others = [line for line in lines if not line.drug or line.line.startswith("set aside")]
+    parts = [f"{counted(len(changed), 'row')} of the evidence"] if changed else []
+    parts += [f"{counted(len(others), 'other correction')}"] if others else []
+    people = sorted({name for line in lines for name in line.by})
+    told = f"{' and '.join(parts)} by {listed(people)}" if parts else ""
+    if disputed:
+        dispute = f"{counted(len(disputed), 'row')} in dispute between people, left as the readers have it"
+        told = f"{told}; {dispute}" if told else dispute
+    keys = dict.fromkeys(row.key for row in changed)
+    return SummaryPart(label="Corrected", text=f"{told}.", citations=list(keys)) if told else None
+
+
+def list_stale(rows: Iterable[EvidenceRow], written: Sequence[str]) -> list[str]:
+    """List what was written before people changed the rows it rests on; empty if nothing was changed."""
+    drugs = list(dict.fromkeys(row.drug for row in rows if row.word is not None and row.word.is_changed))
+    return [f"{what} (before the corrections on {listed(drugs)})" for what in written] if drugs else []

@@ -1,0 +1,164 @@
+"""Trains the reader that reads a record once, from labels and a folder of abstracts to one file of weights.
+
+    python -m benchmarks.training FOLDER [--out FOLDER] [--passes 3] [--minutes 100] [--threads 2] [--closing]
+    python -m benchmarks.training --smoke
+
+FOLDER holds abstracts (`world_half.jsonl.gz`, `corpus_half.jsonl.gz`), trials with a registered p value
+(`clinifact_half.jsonl.gz`) and whole readings (`study_readings.jsonl.gz`); what is missing is left out. Labels stand in
+`benchmarks/labels`. Records are cut once; the network starts from all-MiniLM-L6-v2 and is fitted, with a checkpoint
+every hundred steps, from which the same command goes on; then the head over words is learnt, both are joined and the
+thresholds settled on development records, and everything is written in whole numbers as `reader.npz`, with `card.json`
+beside it: what was used, and what it is worth. `--minutes` lets the rate fall by the clock where that is later than by
+steps: what comes out then depends on how fast the machine was. `--closing` counts on the records kept apart as well.
+`--smoke` does all this in a minute or two on records of the bundled library.
+"""
+
+import argparse
+import hashlib
+import json
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from benchmarks.training.calibration import Settled, describe, list_verdicts, settle
+from benchmarks.training.cases import UNSURE, RecordCase, Source, cut_sources, read_sources
+from benchmarks.training.export import build_model, list_heads, measure_ranges
+from benchmarks.training.fitting import Fit, Plan, predict, predict_roles, score
+from benchmarks.training.made import make_sources
+from benchmarks.training.network import Network, load_base
+from benchmarks.training.vocabulary import PACKAGE, Vocabulary, drop_seldom, find_base, read_vocabulary
+from benchmarks.training.word_heads import learn_words
+
+from willowbark.tools.reading.fields import CONDITION_ROLES
+from willowbark.tools.reading.view import Pieces
+from willowbark.tools.reading.words import WordHead
+
+SMOKE = Plan(epochs=1.0, size=8)
+
+
+class Trained(NamedTuple):
+    """A network and what was settled around it."""
+
+    network: Network
+    vocabulary: Vocabulary
+    words: WordHead
+    settled: Settled
+
+
+def train(sources: Sequence[Source], plan: Plan, out: Path, *, closing: bool) -> dict[str, Any]:
+    """Train, write `reader.npz` and `card.json`, and return the card."""
+    begun = time.process_time()
+    base = find_base()
+    vocabulary = read_vocabulary(base)
+    pieces = Pieces(vocabulary.names)
+    parts = _split(cut_sources(sources, pieces))
+    torch.manual_seed(plan.seed)
+    network = Network(len(vocabulary.names))
+    load_base(network, base, vocabulary.kept, vocabulary.names)
+    Fit(network, plan, out, _say).fit(parts["training"], parts["development"], pieces)
+    read = [pair for case in parts["training"] for pair in case.pairs if "verdict" in pair.values]
+    truth = np.array([pair.values["verdict"] for pair in read])
+    words = learn_words([pair.words for pair in read], truth, np.array([pair.weight for pair in read], np.float32))
+    words = WordHead.load(words.store())
+    predictions = predict(network, parts["development"])
+    verdicts = list_verdicts(predictions, words)
+    settled = settle(verdicts, UNSURE)
+    trained = Trained(network, vocabulary, words, settled)
+    weights = write_weights(trained, parts["training"], out / "reader.npz")
+    card: dict[str, Any] = {
+        "base": PACKAGE,
+        "plan": plan._asdict(),
+        "records": {part: len(cases) for part, cases in parts.items()},
+        "labels": _count_labels(sources),
+        "powers": settled.powers.round(1).tolist(),
+        "shown from": settled.shown,
+        "development": {
+            **describe(verdicts, settled),
+            **score(predictions),
+            **score_roles(network, parts["development"]),
+        },
+        "file": {"bytes": len(weights), "sha256": hashlib.sha256(weights).hexdigest()},
+    }
+    if closing:
+        apart = predict(network, parts["closing"])
+        figures = describe(list_verdicts(apart, words), settled)
+        card["closing"] = {**figures, **score(apart), **score_roles(network, parts["closing"])}
+    card["processor minutes"] = round((time.process_time() - begun) / 60, 1)
+    (out / "card.json").write_text(json.dumps(card, indent=1), encoding="utf-8")
+    return card
+
+
+def _split(cases: Sequence[RecordCase]) -> dict[str, list[RecordCase]]:
+    parts: dict[str, list[RecordCase]] = {"training": [], "development": [], "closing": []}
+    for case in cases:
+        parts[case.part].append(case)
+    return parts
+
+
+def _count_labels(sources: Sequence[Source]) -> dict[str, int]:
+    counts = Counter(ask.source for source in sources for ask in source.asks)
+    return dict(sorted(counts.items()))
+
+
+def score_roles(network: Network, cases: Sequence[RecordCase]) -> dict[str, Any]:
+    """Return how many roles of conditions are told rightly, where a reader told one."""
+    read = [(row.roles, chances) for _, row, chances in predict_roles(network, cases) if len(row.roles) == 1]
+    hits = [CONDITION_ROLES[chances.argmax()] in roles for roles, chances in read]
+    targets = [(chances[:2].sum() > 0.5) == (not roles.isdisjoint(CONDITION_ROLES[:2])) for roles, chances in read]
+    if not read:
+        return {}
+    return {"roles": len(read), "role of condition": np.mean(hits).round(4), "target or not": np.mean(targets).round(4)}
+
+
+def write_weights(trained: Trained, cases: Sequence[RecordCase], path: Path) -> bytes:
+    """Write everything that the reader needs into one file, and return it."""
+    network, vocabulary = drop_seldom(trained.network, trained.vocabulary, cases)
+    model = build_model(network, vocabulary.names, measure_ranges(trained.network, cases))
+    arrays: dict[str, Any] = {
+        "encoder": np.frombuffer(model, np.uint8),
+        **list_heads(network),
+        **trained.words.store(),
+        "join": trained.settled.powers,
+        **{f"shown.{name}": np.array(least, np.float32) for name, least in trained.settled.shown.items()},
+    }
+    np.savez_compressed(path, **arrays)
+    return path.read_bytes()
+
+
+def _say(text: str) -> None:
+    print(text, flush=True)
+
+
+def main() -> None:
+    """Read the arguments, train, print the card."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", type=Path, nargs="?", help="abstracts, registered outcomes, whole readings")
+    parser.add_argument("--out", type=Path, default=Path("build/reader"), help="checkpoints, weights and card")
+    parser.add_argument("--passes", type=float, default=3.0, help="over all training records")
+    parser.add_argument("--minutes", type=float, help="wall clock by which the rate has fallen")
+    parser.add_argument(
+        "--threads", type=int, default=1, help="of the processor: on a busy machine one is faster than two"
+    )
+    parser.add_argument("--closing", action="store_true", help="count on the records kept apart as well")
+    parser.add_argument("--smoke", action="store_true", help="everything on tiny data")
+    options = parser.parse_args()
+    torch.set_num_threads(options.threads)
+    if options.smoke:
+        with tempfile.TemporaryDirectory() as folder:
+            card = train(make_sources(), SMOKE, Path(folder), closing=True)
+    elif options.folder is None or not options.folder.is_dir():
+        parser.error(f"{options.folder or 'no folder'}: name a folder with abstracts, or --smoke")
+    else:
+        options.out.mkdir(parents=True, exist_ok=True)
+        plan = Plan(epochs=options.passes, minutes=options.minutes)
+        card = train(read_sources(options.folder), plan, options.out, closing=options.closing)
+    print(json.dumps(card, indent=1, default=float))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,76 @@
+"""Corrections on the command line: `willowbark correct`."""
+
+import asyncio
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from willowbark.agents.report.content import CorrectionLine
+from willowbark.agents.report.forms import record_name
+from willowbark.tools.errors import UsageError
+from willowbark.tools.whole_file import write_file
+
+from ..ledger import DEFAULT_PATH, Ledger
+from ..run.changes import ChangeRequest, parse_value, read_table
+from ..run.correcting import ask_changes
+from ..run.history import differences, stored_report
+from ..run.labels import labels_of_run
+
+
+def correct(
+    run_id: str, root: Path, record: str | None, asked: Mapping[str, Any], table: Path | None, by: str | None
+) -> list[str]:
+    """Change a run as asked, and return what moved, a line each.
+
+    Args:
+        run_id: of this folder's ledger.
+        root: folder of run folders.
+        record: number of a record; None where a drug or a table is meant.
+        asked: fields of `ChangeRequest` as typed.
+        table: an edited table of evidence; None for none.
+        by: who corrects; None takes the environment's.
+
+    Raises:
+        UsageError: what is asked cannot be understood, or does not fit the run.
+    """
+    requests = list[ChangeRequest]()
+    report = stored_report(run_id)
+    if table is not None and (asked or record):
+        raise UsageError("--from: takes all from the table; leave record and other options out")
+    if table is not None and report is not None:
+        requests = read_table(table, report)
+        if not requests:
+            return [f"{table}: every cell is as the report has it"]
+    elif asked or record:
+        typed = {**asked, "record": record or ""}
+        if "value" in typed:
+            typed["value"] = parse_value(typed["value"])
+        if "file" in typed:
+            typed["file"] = str(typed["file"])
+        requests = [ChangeRequest.of(typed)]
+    with Ledger.existing(DEFAULT_PATH) as ledger:
+        before = ledger.report(run_id)
+        made = asyncio.run(ask_changes(run_id, ledger, requests, by=by, root=root))
+    moved = differences(before or {}, made.model_dump(mode="json"))[1:]
+    return [*moved, f"Run {run_id}: {len(made.corrections)} corrections; next: willowbark show {run_id}"]
+
+
+def list_words(run_id: str) -> list[str]:
+    """List who said what of a run, as its report took it."""
+    report = stored_report(run_id)
+    lines = [] if report is None else [_line_of(each) for each in report.corrections]
+    return lines or [f"Nobody has corrected run {run_id}."]
+
+
+def _line_of(word: CorrectionLine) -> str:
+    names = [record_name(word.record)] if word.record else []
+    names += [word.drug] if word.drug else []
+    return f"{', '.join(names)}: {word.line}"
+
+
+def write_labels(run_id: str, path: Path) -> list[str]:
+    """Write what people said of a run's records as labels, and return a line on it."""
+    with Ledger.existing(DEFAULT_PATH) as ledger:
+        text, number = labels_of_run(run_id, ledger)
+    write_file(path, text.encode())
+    return [f"{path}: {number} labels"]

@@ -1,0 +1,41 @@
+"""What model servers of tests answer that write what they read, and check it."""
+
+import json
+from typing import Any
+
+from autogen_core.models import UserMessage
+from benchmarks.prompt_tokens import agreeing_check, quoting_report, repeating_report
+
+Body = dict[str, Any]
+
+
+def kind_of(body: Body) -> str:
+    """What a request asks: `choice`, a draft by name, or `word` for one word."""
+    form = body.get("response_format") or {}
+    if form.get("type") == "json_schema":
+        return str(form["json_schema"]["name"])
+    said = json.dumps([body.get("system"), body["messages"]])
+    for name, field in (
+        ("StudiesDraft", "equivalence"),
+        ("JudgeDraft", "mechanism_score"),
+        ("ReportDraft", "claims"),
+        ("WrittenDraft", "would_change"),
+        ("CheckDraft", "borne_out"),
+    ):
+        if f'\\"{field}\\"' in said and "of this schema" in said:
+            return name
+    return "choice" if body.get("tools") else "word"
+
+
+def written_by(body: Body) -> str:
+    """What a model answers that writes what it reads, and a checker that bears all out; empty for other requests."""
+    answers = {"WrittenDraft": repeating_report, "CheckDraft": agreeing_check, "ReportDraft": quoting_report}
+    answer = answers.get(kind_of(body))
+    return json.dumps(answer([UserMessage(content=said_in(body), source="user")])) if answer else ""
+
+
+def said_in(body: Body) -> str:
+    """All that a user said."""
+    contents = [each["content"] for each in body["messages"] if each["role"] == "user"]
+    blocks = [block for each in contents for block in (each if isinstance(each, list) else [{"text": each}])]
+    return "\n".join(block.get("text", "") for block in blocks)

@@ -1,0 +1,136 @@
+"""`JudgeView`: what a judge makes of the evidence, in its own words with the keys that each rests on.
+
+It lowers what code computed and never raises it: a row that the judge strikes counts for nothing, the lower of the
+judge's and the computed level of certainty counts, and a drug that is not for the people asked about does not lead.
+"""
+
+from collections.abc import Iterable
+from typing import Literal
+
+from pydantic import BaseModel
+
+from ..wording import listed
+from .candidates import Candidate
+from .certainty import AppraisedItem, CertaintyLevel, appraise_candidate, lower_level
+from .suitability import NOT_FOR
+
+Domain = Literal["risk_of_bias", "inconsistency", "indirectness", "imprecision", "publication_bias"]
+"""GRADE's reasons to lower the certainty of evidence."""
+
+
+class JudgedReason(BaseModel, frozen=True, extra="forbid"):
+    """A sentence of the judge's."""
+
+    text: str
+    keys: list[str] = []
+    """Records that it rests on, all of which were read."""
+
+
+class JudgedDomain(BaseModel, frozen=True, extra="forbid"):
+    """One of GRADE's domains for a drug."""
+
+    domain: Domain
+    lowered: int
+    """Levels by which it lowers the certainty, 0 to 2."""
+    reason: str
+    keys: list[str] = []
+
+
+class JudgedDrug(BaseModel, frozen=True, extra="forbid"):
+    """What the judge says of one drug."""
+
+    drug: str
+    level: CertaintyLevel | None = None
+    """Certainty that it helps; None: the judge says that it cannot be told."""
+    reason: str = ""
+    keys: list[str] = []
+    domains: list[JudgedDomain] = []
+    """Of leading drugs; empty for others."""
+    not_for: str = ""
+    """Why it is not for the people asked about; empty if it is."""
+
+
+class StruckRow(BaseModel, frozen=True, extra="forbid"):
+    """A reading that the judge does not let count."""
+
+    key: str
+    drug: str
+    reason: str
+
+
+class MisreadRecord(BaseModel, frozen=True, extra="forbid"):
+    """A record that the judge had read again."""
+
+    key: str
+    reason: str
+    is_read_again: bool = False
+    """Whether the second reading stands in the first one's place."""
+
+
+class JudgeView(BaseModel, frozen=True, extra="forbid"):
+    """What the judge makes of the evidence when it last saw it."""
+
+    by: str = ""
+    """The model's name; empty if rules judged, which say nothing in words of their own."""
+    decides: list[JudgedReason] = []
+    contradicts: list[JudgedReason] = []
+    """What speaks against each other, and why: doses, people, times."""
+    drugs: list[JudgedDrug] = []
+    """The best first."""
+    struck: list[StruckRow] = []
+    misread: list[MisreadRecord] = []
+    dropped: list[str] = []
+    """What of its words was left out, a reason each."""
+
+    def find_drug(self, drug: str) -> JudgedDrug | None:
+        """Return what it says of a drug; None if nothing."""
+        return next((each for each in self.drugs if each.drug == drug), None)
+
+
+def judge_candidates(candidates: Iterable[Candidate], view: JudgeView) -> list[Candidate]:
+    """Apply a judge's view to candidates: strikes, the lower level, whom a drug is not for, the order.
+
+    The order is the judge's among drugs with a verdict that may lead; the others stay behind these as they were.
+    """
+    judged = [_judge(candidate, view) for candidate in candidates]
+    places = {each.drug: place for place, each in enumerate(view.drugs)}
+    last = len(places)
+
+    def order(candidate: Candidate) -> tuple[bool, bool, int]:
+        leads = candidate.has_verdict and not candidate.does_not_lead and bool(candidate.appraisal.supporting)
+        is_off = candidate.in_asked_class is False
+        return is_off, not leads, places.get(candidate.drug, last) if leads else last
+
+    return sorted(judged, key=order) if places else judged
+
+
+def _judge(candidate: Candidate, view: JudgeView) -> Candidate:
+    struck = {row.key: row.reason for row in view.struck if row.drug == candidate.drug}
+    struck = {key: reason for key, reason in struck.items() if key in {each.key for each in candidate.records}}
+    if struck:
+        records = [
+            each.model_copy(update={"item": _strike(each.item, struck[each.key])}) if each.key in struck else each
+            for each in candidate.records
+        ]
+        appraisal = appraise_candidate([each.item for each in records])
+        candidate = candidate.model_copy(update={"records": records, "appraisal": appraisal})
+    said = view.find_drug(candidate.drug)
+    if said is None:
+        return candidate
+    changes: dict[str, object] = {}
+    if said.level is not None:
+        changes["appraisal"] = lower_level(candidate.appraisal, said.level, _say_why(said))
+    if said.not_for:
+        caution = f"{NOT_FOR} the people asked about, by the judge: {said.not_for}"
+        changes["cautions"] = (*candidate.cautions, caution)
+    return candidate.model_copy(update=changes)
+
+
+def _strike(item: AppraisedItem, reason: str) -> AppraisedItem:
+    return item.model_copy(update={"struck": reason})
+
+
+def _say_why(said: JudgedDrug) -> str:
+    """Return why the judge has its level: its own reason, or the domains that lower it."""
+    lowering = [f"{each.domain.replace('_', ' ')}: {each.reason}" for each in said.domains if each.lowered]
+    return said.reason or listed(lowering)
