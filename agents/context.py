@@ -70,6 +70,8 @@ class RunContext:
     marker: str = field(default_factory=new_marker)
     in_hand: dict[str, Findings] = field(default_factory=dict)
     """Findings of unfinished turns by specialist, counted in the report of a stopped run."""
+    asked_model: str = ""
+    """Name of the language model that was asked for, where another one writes the report in its place."""
     reader: ChatCompletionClient | None = None
     """The model that reads; None if no specialist has joined."""
     asked: Question | None = None

@@ -51,7 +51,7 @@ def measure(tool: Tool, folder: Path) -> str:
     subprocess.run([uv, "venv", "--quiet", "--python", sys.executable, folder / "venv"], check=True)  # noqa: S603
     began = time.monotonic()
     install = [uv, "pip", "install", "--quiet", "--no-cache", "--python", folder / "venv", tool.requirement]
-    subprocess.run(install, check=True)  # noqa: S603
+    subprocess.run(list(map(str, install)), check=True)  # noqa: S603
     seconds = time.monotonic() - began
     library = next((folder / "venv" / "lib").glob("python3*"))
     packages = len(list(library.glob("site-packages/*.dist-info")))

@@ -27,7 +27,7 @@ from benchmarks.recorded import collection, replayed
 from willowbark.tools.appraisal.appraised import Readings
 from willowbark.tools.appraisal.candidates import list_readings
 from willowbark.tools.appraisal.stance import is_against_nothing
-from willowbark.tools.lexicon import canonical_drug
+from willowbark.tools.lexicon import generic_name
 from willowbark.tools.library.rows import PublicationRow
 from willowbark.tools.questions import parse_question
 from willowbark.tools.reading.assembler import assemble_study
@@ -67,7 +67,7 @@ def read_labels(folder: Path = FOLDER, part: str | None = None) -> Iterator[Join
 def _read_table(path: Path) -> Iterator[JointLabel]:
     with path.open(encoding="utf-8") as lines:
         for row in csv.DictReader(lines, delimiter="\t"):
-            drugs = frozenset(map(canonical_drug, row["arm"].split("+")))
+            drugs = frozenset(map(generic_name, row["arm"].split("+")))
             yield JointLabel(row["record"], drugs, row["versus"], row["favours"])  # type: ignore[arg-type]
 
 
@@ -81,11 +81,11 @@ def label_of(study: Mapping[str, Any]) -> JointLabel | None:
         kind = row["versus_kind"]
         versus = {"background": "none", "usual_care": "none", "other_treatment": "other"}.get(kind, kind)
         if row["versus"] and kind == "drug":
-            versus = "+".join(sorted(map(canonical_drug, arms[row["versus"]]["drugs"])))
+            versus = "+".join(sorted(map(generic_name, arms[row["versus"]]["drugs"])))
         if row["against"] != "arm":
             versus = row["against"]
         favours: Favours = "neither" if row["significant"] is False else row["favours"]
-        return JointLabel(study["record"], frozenset(map(canonical_drug, row["contrast"])), versus, favours)
+        return JointLabel(study["record"], frozenset(map(generic_name, row["contrast"])), versus, favours)
     return None
 
 
@@ -132,7 +132,7 @@ def _name_versus(study: Study, row: Comparison) -> str:
 
 
 def _canonical(drugs: Iterable[str]) -> frozenset[str]:
-    return frozenset(map(canonical_drug, drugs))
+    return frozenset(map(generic_name, drugs))
 
 
 def _join(drugs: Iterable[str]) -> str:

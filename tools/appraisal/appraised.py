@@ -418,7 +418,8 @@ def _decide_by_word(appraised: AppraisedRecord, record: Evidence, ruling: Ruling
     item = decide_item(appraised.item, word.says)
     if record.trial and word.says in DECIDED and item.design is StudyDesign.registry_entry:
         item = item.model_copy(update={"design": registered_design(record.trial)})
-    item = item.model_copy(update={"second_reader": appraised.item.direction.value})
+    if word.says is not appraised.item.direction:
+        item = item.model_copy(update={"second_reader": appraised.item.direction.value})
     told = decide_told(appraised.told, word, appraised.item.direction)
     sentence = told.passage.text if told.passage and word.says in DECIDED else ""
     return appraised.model_copy(

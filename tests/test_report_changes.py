@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from willowbark.teams.run.moves import LONGEST, missing_keys, tell_changes
+from willowbark.teams.run.report_changes import LONGEST, missing_keys, tell_changes
 
 
 def row(key: str, drug: str, design: str = "blinded RCT", comparator: str = "placebo", **more: Any) -> dict[str, Any]:
