@@ -50,7 +50,9 @@ STAND_INS = {
     r"_KEY=…": "_KEY=none",
     r"^(?:[\d*]+ ){5} *": "",  # when cron calls it
 }
-NEEDS = re.compile(r"(?:uv tool|pipx runpip willowbark|pip) install [^']*'[^']+'|`make studio`|needs Chromium|this is no terminal")
+NEEDS = re.compile(
+    r"(?:uv tool|pipx runpip willowbark|pip) install [^']*'[^']+'|`make studio`|needs Chromium|this is no terminal"
+)
 READY_S, ENDS_S = 60, 600
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 ROOT = Path(__file__).parents[1]
-ANSWER_S = 300  # for a question
+ANSWER_S = 900  # for a question, on a machine that others use too
 QUESTION = "Which existing drugs could prevent migraine attacks?"
 PAPER = "Gabapentin in migraine. Attacks fell more with gabapentin than with placebo in a trial of 143 people.\n"
 _RESEARCHER = f"""
