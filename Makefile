@@ -157,10 +157,10 @@ train: dev ## Learn the reader's heads and thresholds, and print what they are w
 
 TRAIN := .venvs/train
 
-$(TRAIN)/.ready: .ci/train.txt requirements.txt pyproject.toml
+$(TRAIN)/.ready: .ci/train.in requirements.txt pyproject.toml
 	$(PYTHON) -m venv $(TRAIN) || { echo "no venv module: install Debian's python3-venv" >&2; exit 2; }
 	$(TRAIN)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.txt
-	$(TRAIN)/bin/python -m pip install --quiet --disable-pip-version-check -r .ci/train.txt
+	$(TRAIN)/bin/python -m pip install --quiet --disable-pip-version-check -r .ci/train.in
 	$(TRAIN)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
 	@touch $@
 

@@ -15,11 +15,13 @@ from willowbark.agents.autogen import (
     Response,
     TextMessage,
 )
+from willowbark.tools.appraisal.judgement import JudgeView
 from willowbark.tools.library.collected import CollectedEvidence
 from willowbark.tools.records.evidence import Evidence
 from willowbark.tools.toolbox import AskRecords
 
 from .asking import Aids, prompt
+from .assessment import AssessmentMessage
 from .context import RunContext
 from .findings import Dossier
 
@@ -41,6 +43,8 @@ class Memory(BaseModel, extra="forbid"):
     dossier: Dossier = Field(default_factory=Dossier)
     heard: list[str] = Field(default_factory=list)
     """Identifiers of the messages that it got."""
+    view: JudgeView = JudgeView()
+    """What the judge last made of the evidence."""
 
 
 M = TypeVar("M", bound=Memory)
@@ -84,6 +88,11 @@ class Participant(Generic[M]):
         dossier.add(new)
         if dossier.question != question:
             self._memory = type(self._memory)(dossier=dossier, heard=heard)
+        for message in new:
+            if isinstance(message, AssessmentMessage):
+                dossier.fits |= message.content.fits
+                dossier.read_again += message.content.read_again
+                self._memory.view = message.content.view
         return new
 
     async def on_reset(self, cancellation_token: CancellationToken | None = None) -> None:

@@ -168,6 +168,8 @@ class Approval(BaseModel, frozen=True, extra="forbid"):
     @property
     def who(self) -> str:
         """Describe who decided in a few words."""
+        if self.decided_by == "nobody" and self.set_aside:
+            return "people, in corrections"
         return {
             "person": f"a person ({self.via})",
             "program": f"a function of the calling program ({self.via})",

@@ -29,6 +29,7 @@ from willowbark.agents.autogen import (
     UserProxyAgentConfig,
     typed_by,
 )
+from willowbark.tools.appraisal.judgement import judge_candidates
 
 from .analyst import Memory, Participant
 from .approval import (
@@ -104,8 +105,9 @@ class ApproverAgent(Participant[Memory], UserProxyAgent, Component[ApproverAgent
         if approval is None:
             run.readings.hold(dossier.readings, dossier.studies, dossier.absent)
             _, candidates = await run.checked(dossier.asked, dossier.pool())
-            earlier = Approval(decided_by="nobody").with_aside(candidates, dossier.asked, run.readings.corrections)
-            proposals = proposals_of([each for each in candidates if not earlier.holds_back(each.drug)])
+            judged = judge_candidates(candidates, self._memory.view)
+            earlier = Approval(decided_by="nobody").with_aside(judged, dossier.asked, run.readings.corrections)
+            proposals = proposals_of([each for each in judged if not earlier.holds_back(each.drug)])
             request = ApprovalRequest(
                 question=dossier.question, candidates=proposals, timeout_s=self.timeout_s, default=self.default
             )

@@ -383,7 +383,7 @@ def study_line(candidate: Candidate, record: AppraisedRecord) -> dict[str, Any]:
         "outcome": one_line(row.outcome, SHOWN_TOLD) if row is not None else "",
         "result": told.result,
         "estimate": row.estimate.written if row is not None and row.estimate else "",
-        "in_part": item.fit if item.fit not in COUNTED else "",
+        "in_part": item.fit if item.fit not in COUNTED and not item.is_telling else "",
         "read_by": "rules" if record.study.reader == "small_reader" else "",
         "retracted": item.retracted or None,
         "passage": record.sentence or record.harm_told or (told.passage.text if told.passage else ""),

@@ -1,6 +1,7 @@
 """Context of a run, passed to its agents before the first turn: transport, budgets, and what is looked up once."""
 
 import asyncio
+import os
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -30,6 +31,8 @@ from .approval import Approval
 from .findings import EvidenceDigest, Findings, digest_replies
 from .report.content import ModelCalls, TurnUsage
 
+READERS = max(1, min(4, len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1))
+"""Records read side by side, each on one core."""
 TEXTS_READ = 6  # full texts of a run that a model reads with the abstracts; those that somebody asks for come on top
 TEXTS_PER_CANDIDATE = 2  # full texts of its strongest open records; every candidate's first before any second
 Exhausted = Literal["token_budget_exceeded", "timeout"]
@@ -67,6 +70,8 @@ class RunContext:
     marker: str = field(default_factory=new_marker)
     in_hand: dict[str, Findings] = field(default_factory=dict)
     """Findings of unfinished turns by specialist, counted in the report of a stopped run."""
+    asked_model: str = ""
+    """Name of the language model that was asked for, where another one writes the report in its place."""
     reader: ChatCompletionClient | None = None
     """The model that reads; None if no specialist has joined."""
     asked: Question | None = None
@@ -149,8 +154,10 @@ class RunContext:
         return await asyncio.to_thread(find_changes, self.transport.sample, is_public=is_public)
 
     async def _read(self, question: Question, records: Sequence[Evidence]) -> None:
-        async with self._reading:  # one reply at a time: more threads would only wait for each other
-            await asyncio.to_thread(read_ahead, question, records, self.readings, self._over.is_set)
+        async with self._reading:  # one reply at a time, its records side by side
+            parts = [records[place::READERS] for place in range(READERS)]
+            reads = [asyncio.to_thread(read_ahead, question, part, self.readings, self._over.is_set) for part in parts]
+            await asyncio.gather(*reads)
 
     async def digest(self, question: Question, found: Findings) -> EvidenceDigest:
         """Digest the studies of a turn's findings; a model's readings take precedence."""

@@ -189,6 +189,10 @@ def describe_study(design: str, date: str, participants: int | None) -> str:
     return ", ".join(filter(None, (design, date[:4], size)))
 
 
+ASKED_AS = "asked_as"
+"""In the metadata of a question's message: how it was typed, where a model put it into other words."""
+
+
 class Specialist(BaseModel, frozen=True, extra="forbid"):
     """An agent that searches, as it declares itself to the others."""
 
@@ -274,6 +278,8 @@ class Dossier(BaseModel, extra="forbid"):
     """The question and all findings so far."""
 
     question: str = ""
+    asked_as: str = ""
+    """The question in the words in which it was typed, where a model put it into others; empty if it did not."""
     asked_at: datetime = Field(default_factory=lambda: datetime.now(UTC))
     findings: list[Findings] = []
     tokens_used: int = 0
@@ -292,6 +298,7 @@ class Dossier(BaseModel, extra="forbid"):
                 self.asked_at = message.created_at
                 self.findings, self.tokens_used = [], 0
                 self.fits, self.read_again = {}, []
+                self.asked_as = message.metadata.get(ASKED_AS, "")
             if message.models_usage is not None:
                 self.tokens_used += message.models_usage.prompt_tokens + message.models_usage.completion_tokens
 

@@ -132,7 +132,7 @@ class JudgeAgent(Analyst[JudgeMemory], Component[JudgeAgentConfig]):
         self._hear(messages, cancellation_token)
         memory, run = self._memory, self._run
         dossier = memory.dossier
-        pool = dossier.pool()
+        pool = await asyncio.to_thread(dossier.pool)
         yield self._tell("judging", f"Judging {counted(len(pool), 'record')}")
         fitted = await self._ask_fits(cancellation_token)
         dossier.fits |= fitted.fits
@@ -155,7 +155,7 @@ class JudgeAgent(Analyst[JudgeMemory], Component[JudgeAgentConfig]):
         if known:
             names = listed([candidate.drug for candidate in known])
             yield self._tell("hypothesizing", f"How might they act: {names}")
-        request = self._request(iteration, pool, candidates, known)
+        request = await asyncio.to_thread(self._request, iteration, pool, candidates, known)
         asked = to_ask(self._system_message, request.text, source=self.name)
         aids = await self._aids(pool)
         answer = await ask(self._clients, asked, JudgeDraft, cancellation_token, request=request, aids=aids)

@@ -26,7 +26,30 @@ QUOTES = "which quotes the model chose"
 async def make_again(
     messages: Sequence[BaseChatMessage], former: ResearchReport, run: RunContext, corrections: CorrectionBook
 ) -> ResearchReport:
-    """Make a report again.
+    """Make a report again; arguments as of `appraise_again`."""
+    material = await appraise_again(messages, former, run, corrections)
+    report = assemble(material, mechanisms_of(material))
+    changed = [row.key for row in report.evidence_table if row.word is not None and row.word.is_changed]
+    outdated = None
+    if report.written is not None:
+        outdated = report.written.model_copy(update={"outdated": list(dict.fromkeys(changed))})
+    written = [JUDGED] if material.assessments else []
+    written += [QUOTES] if material.by_model and material.verdicts.kept else []
+    return report.model_copy(
+        update={
+            "stale": list_stale(report.evidence_table, written),
+            "written": outdated,
+            "claims_dropped": former.claims_dropped,
+            "unread": former.unread,
+            "generated_at": former.generated_at,
+        }
+    )
+
+
+async def appraise_again(
+    messages: Sequence[BaseChatMessage], former: ResearchReport, run: RunContext, corrections: CorrectionBook
+) -> Material:
+    """Appraise a run's records again.
 
     Args:
         messages: of the run, the question first.
@@ -39,20 +62,19 @@ async def make_again(
     dossier.asked_at = messages[0].created_at
     assessments = [message.content for message in messages if isinstance(message, AssessmentMessage)]
     decisions = [message.content for message in messages if isinstance(message, ApprovalMessage)]
-    run.readings.take(dossier.readings, dossier.studies)
+    run.readings.hold(dossier.readings, dossier.studies, dossier.absent)
     pool, appraised = await run.checked_again(dossier.asked, dossier.pool(), corrections)
     decision = decisions[-1] if decisions else former.approval or Approval(decided_by="nobody")
     approval = decision.with_aside(appraised, dossier.asked, corrections)
     aside = [candidate for candidate in appraised if candidate.has_verdict and not approval.lets(candidate.drug)]
-    is_by_model = bool(former.usage) and not former.model_failed
-    claims = [claim for candidate in former.candidates for claim in candidate.claims]
-    material = Material(
+    return Material(
         dossier=dossier,
         assessments=assessments,
         pool=pool,
         candidates=[candidate for candidate in appraised if candidate not in aside],
-        by_model=is_by_model,
-        verdicts=Verdicts(kept=claims),
+        by_model=bool(former.usage) and not former.model_failed,
+        written=former.written,
+        verdicts=Verdicts(kept=[claim for candidate in former.candidates for claim in candidate.claims]),
         repaired=former.claims_repaired,
         notes=former.notes,
         tokens_used=former.tokens_used,
@@ -64,14 +86,4 @@ async def make_again(
         usage=former.usage,
         readings=run.readings,
         changes=former.not_understood,
-    )
-    report = assemble(material, mechanisms_of(material))
-    written = ([JUDGED] if assessments else []) + ([QUOTES] if is_by_model and claims else [])
-    return report.model_copy(
-        update={
-            "stale": list_stale(report.evidence_table, written),
-            "claims_dropped": former.claims_dropped,
-            "unread": former.unread,
-            "generated_at": former.generated_at,
-        }
     )

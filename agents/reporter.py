@@ -1,5 +1,6 @@
 """The report agent: has a model answer in its own words, each sentence checked, or quote; code writes the rest."""
 
+import asyncio
 from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Self
@@ -20,6 +21,7 @@ from willowbark.agents.autogen import (
     TextMessage,
     WithoutSettings,
 )
+from willowbark.tools.appraisal.judgement import judge_candidates
 from willowbark.tools.mechanism import MechanismFindings
 
 from .analyst import Analyst, AnalystConfig, Memory
@@ -39,6 +41,7 @@ from .report.content import BATCHED, BATCHED_TEXTS, CHECKING, OTHER_CALLS, READI
 from .report.material import Material, mechanisms_of
 from .report.model import ReportMessage
 from .report.writing import Writing
+from .work import WorkShare, measure_work
 
 
 class ReportAgentConfig(AnalystConfig):
@@ -136,8 +139,6 @@ class ReportAgent(Analyst[ReportMemory], Component[ReportAgentConfig]):
             if isinstance(message, AssessmentMessage):
                 memory.assessments.append(message.content)
                 memory.judged = True
-                memory.dossier.fits |= message.content.fits
-                memory.dossier.read_again += message.content.read_again
             elif isinstance(message, FindingsMessage):
                 memory.judged = False
             elif isinstance(message, ApprovalMessage):
@@ -153,6 +154,7 @@ class ReportAgent(Analyst[ReportMemory], Component[ReportAgentConfig]):
         # What a model writes or quotes, on the candidates that were not set aside.
         run.readings.hold(dossier.readings, dossier.studies, dossier.absent)
         pool, appraised = await run.checked(dossier.asked, dossier.pool())
+        appraised = judge_candidates(appraised, memory.view)
         decision = memory.approval or Approval(decided_by="nobody")
         approval = decision.with_aside(appraised, dossier.asked, run.readings.corrections)
         aside = [c for c in appraised if c.has_verdict and not approval.lets(c.drug)]
@@ -177,6 +179,7 @@ class ReportAgent(Analyst[ReportMemory], Component[ReportAgentConfig]):
         is_spent = run.exhausted(dossier.iteration) == "token_budget_exceeded"
         failure = None if is_spent else outcome.failure  # a model without remaining budget has not failed
         analyst = self._name_analyst(failure)
+        work = self._measure_work(failure, outcome, is_spent=is_spent)
         early = []
         if not run.stopped and not memory.judged:
             early = [_UNJUDGED]
@@ -185,6 +188,7 @@ class ReportAgent(Analyst[ReportMemory], Component[ReportAgentConfig]):
 
         material = replace(
             material,
+            work=work,
             by_model=failure is None and not reads_requests(self._model_client),
             verdicts=outcome.verdicts,
             written=outcome.written,
@@ -192,14 +196,15 @@ class ReportAgent(Analyst[ReportMemory], Component[ReportAgentConfig]):
             notes=[*outcome.notes, *early],
             tokens_used=dossier.tokens_used + outcome.spent.prompt_tokens + outcome.spent.completion_tokens + beside,
             analyst=analyst,
-            model_failed=failure is not None,
+            model_failed=failure is not None if work is None else work.has_failed,
             usage=usage,
             changes=await run.find_changes(),
         )
-        report = assemble(material, mechanisms)
+        report = await asyncio.to_thread(assemble, material, mechanisms)
+        text = await asyncio.to_thread(report.to_markdown)
         for event in aids.events if aids else ():
             yield event
-        yield TextMessage(content=report.to_markdown(), source=self.name)
+        yield TextMessage(content=text, source=self.name)
         yield Response(chat_message=ReportMessage(content=report, source=self.name, models_usage=outcome.spent))
 
     async def _write(
@@ -237,6 +242,22 @@ class ReportAgent(Analyst[ReportMemory], Component[ReportAgentConfig]):
             stand_in = analyst_name(self._fallback) if self._fallback else "nobody"
             return f"{stand_in}, since {analyst} {failed or f'gave no report: {failure}'}"
         return f"{analyst} ({failed})" if failed else analyst
+
+    def _measure_work(self, failure: str | None, outcome: WritingOutcome, *, is_spent: bool) -> WorkShare | None:
+        """Measure how much the model did that was asked for; None if none was asked for."""
+        memory, run = self._memory, self._run
+        calls = run.calls()
+        is_written: bool | None = failure is None
+        if is_spent or (run.stopped and not calls.failed):  # a model that was not reached has not failed
+            is_written = None
+        elif run.stopped:
+            is_written = False
+        model = run.asked_model or ("" if reads_requests(self._model_client) else analyst_name(self._model_client))
+        if not model:
+            return None
+        findings = memory.dossier.in_order
+        reason = failure or calls.reason
+        return measure_work(model, findings, memory.assessments, is_written=is_written, reason=reason)
 
     def _prepare(self, material: Material, mechanisms: MechanismFindings, aids: Aids | None) -> Answering | None:
         """Prepare an answer in a model's words; None where a report quotes: as set, or by the baseline analyst."""

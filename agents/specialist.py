@@ -81,11 +81,12 @@ _REFUSED = {
 }
 """Options of AutoGen's assistant that mean nothing for a specialist, and why."""
 _TOLD = 60  # characters of a condition, or of people
+_DONE = "Done."
 _READ = (
-    "What was read of what you found, by record: for each drug that it supports or contradicts it, missed its "
-    "outcome, or used it as comparator. Now say in your own words, in at most 120, without a call: what was found, "
-    "what is missing, what you doubt."
+    "What was read of what you found, by record: for each drug that it supports or contradicts it, missed its outcome, "
+    "or used it as comparator."
 )
+_SAY = "Now say in your own words, in at most 120, without a call: what was found, what is missing, what you doubt."
 _ASK_AGAIN = "Nothing was searched: call your tools. What you find in them is all that the others get from you."
 _MEANT = ("{tool_name}", "{result}")  # formats that ask for nothing: a specialist's own, and AutoGen's
 _log = logging.getLogger(EVENT_LOGGER_NAME)
@@ -108,14 +109,7 @@ class CondensedContext(ChatCompletionContext, Component[CondensedContextConfig])
         if isinstance(message, UserMessage):
             self._messages = [without_excerpts(earlier) for earlier in self._messages]
         if isinstance(message, FunctionExecutionResultMessage):
-            shown = keys_shown(self._messages)
-            results = [
-                result.model_copy(update={"content": with_excerpts(result.content, shown)})
-                if not result.is_error
-                else result.model_copy(update={"content": condense(result.content, shown)})
-                for result in message.content
-            ]
-            message = message.model_copy(update={"content": results})
+            message = await asyncio.to_thread(_shorten_results, message, keys_shown(self._messages))
         await super().add_message(message)
 
     async def get_messages(self) -> list[LLMMessage]:
@@ -138,6 +132,16 @@ class CondensedContext(ChatCompletionContext, Component[CondensedContextConfig])
     @classmethod
     def _from_config(cls, config: CondensedContextConfig) -> Self:
         return cls(initial_messages=config.initial_messages)
+
+
+def _shorten_results(message: FunctionExecutionResultMessage, shown: set[str]) -> FunctionExecutionResultMessage:
+    results = [
+        result.model_copy(update={"content": with_excerpts(result.content, shown)})
+        if not result.is_error
+        else result.model_copy(update={"content": condense(result.content, shown)})
+        for result in message.content
+    ]
+    return message.model_copy(update={"content": results})
 
 
 def _by_others(message: LLMMessage) -> bool:
@@ -232,7 +236,7 @@ class SpecialistAgent(AssistantAgent, Component[SpecialistAgentConfig]):
         run.reader = self._reader or self._model_client
         run.tools.update(tool.name for tool in tools_of(self))
 
-    async def on_messages_stream(
+    async def on_messages_stream(  # noqa: PLR0915
         self, messages: Sequence[BaseChatMessage], cancellation_token: CancellationToken
     ) -> AsyncGenerator[Streamed, None]:
         """Search and read: yields events, then text for people, then the findings."""
@@ -327,7 +331,7 @@ class SpecialistAgent(AssistantAgent, Component[SpecialistAgentConfig]):
         """Say what begins or has ended, to people alone: the message does not enter the thread."""
         return TextMessage(content=text, source=self.name, metadata={"role": role})
 
-    async def _attempts(
+    async def _attempts(  # noqa: PLR0912
         self, messages: Sequence[BaseChatMessage], cancellation_token: CancellationToken, turn: "_SearchTurn"
     ) -> AsyncGenerator[Streamed, None]:
         """Try with the model, once more if it asked nobody, then with the fallback if it failed or searched nothing.
@@ -414,11 +418,11 @@ class SpecialistAgent(AssistantAgent, Component[SpecialistAgentConfig]):
         client, found = self._model_client, turn.found
         if not self._reflect_on_tool_use or reads_requests(client) or reads_requests(self._reader or client):
             return
-        if found.studies:
-            shown = enclose_lines([_tell_reading(read) for read in found.studies], self._run.marker)
-            await self._model_context.add_message(UserMessage(content=f"{_READ}\n{shown}", source="reader"))
-        elif turn.said:
+        if not found.studies and len(turn.said) > len(_DONE):
             return
+        lines = [_tell_reading(read) for read in found.studies]
+        shown = f"{_READ}\n{enclose_lines(lines, self._run.marker)}\n" if lines else ""
+        await self._model_context.add_message(UserMessage(content=f"{shown}{_SAY}", source="reader"))
         try:
             async for event in self._reflect(client, turn, cancellation_token):
                 yield event

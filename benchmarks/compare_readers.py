@@ -70,11 +70,11 @@ def read_rows(folder: Path) -> Iterator[Row]:
         pmid = str(reading["pmid"])
         if pmid in records and not is_open(pmid):
             for view in reading["says"]:
-                named = find_known_conditions(view["condition"])
+                names = find_known_conditions(view["condition"])
                 drug = canonical_drug(view["drug"])
-                if named and drug:
+                if names and drug:
                     truth = {"verdict": view["verdict"], "role": view["role"], "sure": bool(reading["sure"])}
-                    yield make_row("readings", pmid, drug, named[0].name, truth)
+                    yield make_row("readings", pmid, drug, names[0].name, truth)
     path = folder / "clinifact_half.jsonl.gz"
     for paper, trial in zip(read_lines(path), read_trials(path), strict=True):
         is_told = trial.label != ANOTHER and trial.drug and trial.condition
@@ -110,45 +110,47 @@ def read_all(folder: Path) -> list[tuple[Row, dict[str, Any]]]:
     return [(row, tell_row(reader, row)) for row in read_rows(folder)]
 
 
-def is_shown(told: Mapping[str, Any], verdict: str) -> bool:
+def is_shown(answer: Mapping[str, Any], verdict: str) -> bool:
     """Whether a verdict is told, and surely."""
-    return bool(told["verdict"] == verdict and told["sure"])
+    return bool(answer["verdict"] == verdict and answer["sure"])
 
 
 def print_figures(name: str, rows: Sequence[tuple[Row, dict[str, Any]]]) -> None:
     """Print what a reader's answers are worth."""
     print(f"== {name}")
     for group in ("labels", "readings"):
-        own = [(row.truth, told) for row, told in rows if row.group == group]
+        own = [(row.truth, answer) for row, answer in rows if row.group == group]
         for what in ("verdict", "stance"):
-            right = [truth["verdict"] == told[what] for truth, told in own]
+            right = [truth["verdict"] == answer[what] for truth, answer in own]
             sure = [hit for hit, (truth, _) in zip(right, own, strict=True) if truth["sure"]]
             print(f"{group}: {what} right {_share(right)}, of sure labels {_share(sure)}")
         for verdict in ("supports", "contradicts"):
-            for how, test in (("told", lambda told, v: told["verdict"] == v), ("shown", is_shown)):
-                said = [truth["verdict"] == verdict for truth, told in own if test(told, verdict)]
-                reached = [test(told, verdict) for truth, told in own if truth["verdict"] == verdict]
-                print(f"    {verdict} {how}: precision {_share(said)}, recall {_share(reached)}")
+            for how, test in (("told", lambda answer, v: answer["verdict"] == v), ("shown", is_shown)):
+                hits = [truth["verdict"] == verdict for truth, answer in own if test(answer, verdict)]
+                reached = [test(answer, verdict) for truth, answer in own if truth["verdict"] == verdict]
+                print(f"    {verdict} {how}: precision {_share(hits)}, recall {_share(reached)}")
         fields = ("role", "match", "kind", "effect", "comparator") if group == "labels" else ("role",)
         print("    " + ", ".join(f"{field} {_share([t[field] == s[field] for t, s in own])}" for field in fields))
-    quotes = [(row.truth["start"], told["quote"]) for row, told in rows if row.group == "labels" and row.truth["start"]]
+    quotes = [
+        (row.truth["start"], answer["quote"]) for row, answer in rows if row.group == "labels" and row.truth["start"]
+    ]
     print("    quote right where one is given: " + _share([one == two for one, two in quotes if two is not None]))
-    trials = [(row.truth, told) for row, told in rows if row.group == "trials"]
+    trials = [(row.truth, answer) for row, answer in rows if row.group == "trials"]
     for title, of_field in (("against placebo", False), ("oncology", True)):
         own = [row for row in trials if row[0]["oncology"] == of_field and (of_field or row[0]["placebo"])]
-        failed = [told for truth, told in own if not truth["met"]]
-        met = [told for truth, told in own if truth["met"]]
+        failed = [answer for truth, answer in own if not truth["met"]]
+        met = [answer for truth, answer in own if truth["met"]]
         print(
             f"trials, {title}: of {len(failed)} failed {sum(map(tells_failure, failed))} told, "
-            f"{sum(is_shown(told, 'supports') for told in failed)} as supporting; "
+            f"{sum(is_shown(answer, 'supports') for answer in failed)} as supporting; "
             f"of {len(met)} met {sum(map(tells_failure, met))} told as failed, "
-            f"{sum(is_shown(told, 'supports') for told in met)} as supporting"
+            f"{sum(is_shown(answer, 'supports') for answer in met)} as supporting"
         )
 
 
-def tells_failure(told: Mapping[str, Any]) -> bool:
+def tells_failure(answer: Mapping[str, Any]) -> bool:
     """Whether a reading tells a trial as failed or as having missed its primary outcome."""
-    return is_shown(told, "contradicts") or told["primary"] == "not_met"
+    return is_shown(answer, "contradicts") or answer["primary"] == "not_met"
 
 
 def _share(hits: Sequence[bool]) -> str:
@@ -162,9 +164,9 @@ def compare(
     for group in ("labels", "readings"):
         for what in ("verdict", "stance"):
             own = other = 0
-            for row, told in ours:
+            for row, answer in ours:
                 if row.group == group:
-                    ours_right = told[what] == row.truth["verdict"]
+                    ours_right = answer[what] == row.truth["verdict"]
                     other_right = others[_key(row)][what] == row.truth["verdict"]
                     own += ours_right and not other_right
                     other += other_right and not ours_right
@@ -192,7 +194,7 @@ def main() -> None:
     rows = read_all(options.folder)
     print_figures("this reader", rows)
     if options.keep:
-        options.keep.write_text(json.dumps({_key(row): told for row, told in rows}), encoding="utf-8")
+        options.keep.write_text(json.dumps({_key(row): answer for row, answer in rows}), encoding="utf-8")
     if options.other:
         others = json.loads(options.other.read_text(encoding="utf-8"))
         print_figures("the other", [(row, others[_key(row)]) for row, _ in rows])

@@ -211,7 +211,7 @@ def draw(folder: Path, count: int) -> list[Row]:
 
 
 def _score_pool(pool: list[Row], older: Mapping[str, list[Any]], reader: LearnedReader) -> list[Row]:
-    """Return the candidates of one collection, of most worth first, without those of one drug and one condition."""
+    """Return the candidates of one collection, of most worth first: those with several drugs or conditions."""
     pool.sort(key=lambda record: _bucket(f"draw {record['pmid']}", 2**64))
     limit = CANDIDATES * (MORE if pool[0]["provenance"] == "ei" else 1)
     rows: list[Row] = []
@@ -220,7 +220,7 @@ def _score_pool(pool: list[Row], older: Mapping[str, list[Any]], reader: Learned
             break
         page = Page.of(record)
         names = len(page.document.drugs and page.drugs), len(page.conditions)
-        if min(names) == 0 or max(names) == 1:
+        if min(names) == 0:
             continue
         doubt = _doubt(page, older.get(record["pmid"], []), reader)
         worth = doubt + 0.1 * sum(min(number, 4) for number in names)

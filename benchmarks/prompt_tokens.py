@@ -85,6 +85,7 @@ class StandIn(ChatCompletionCache):
         answer = {
             "StudiesDraft": self._read,
             "JudgeDraft": self._judge,
+            "FitsDraft": fitting_all,
             "ReportDraft": quoting_report,
             "WrittenDraft": repeating_report,
             "MendedDraft": lambda _: {"sentences": []},
@@ -103,12 +104,12 @@ class StandIn(ChatCompletionCache):
         return CreateResult(finish_reason="stop", content=said, usage=usage, cached=False)
 
     def _read(self, messages: Sequence[LLMMessage]) -> dict[str, Any]:
-        condition = _said(messages[-1]).partition("Condition: ")[2].partition("\n")[0]
         lines = [line for line in _lines(messages) if "drugs" in line]
-        return {"studies": [_drafted(self._assemble(line, condition)) for line in lines if line["drugs"]]}
+        return {"studies": [_drafted(self._assemble(line)) for line in lines]}
 
-    def _assemble(self, line: dict[str, Any], condition: str) -> Study:
+    def _assemble(self, line: dict[str, Any]) -> Study:
         document = Document.cut(line["title"], line["text"])
+        condition = next((each.name for each in find_conditions(document.whole)), "migraine")
         readings = [self._reader.read_document(document, drug, condition, line["key"]) for drug in line["drugs"]]
         study = assemble_study(readings, document)
         rows = [row for row in study.comparisons if row.passage and row.passage.text in document.whole]
@@ -128,24 +129,41 @@ class StandIn(ChatCompletionCache):
         searches += [("mechanism", drug) for drug in asked]
         gap = "More on the leading drugs"
         return {
-            "mechanism_reasons": [{"says": "target known", "drugs": drugs[:2]}],
+            "misread": [],
+            "strikes": [],
+            "decides": [{"text": f"Studies of {line['drug']} decide.", "keys": [line["key"]]} for line in lines[:3]],
+            "contradicts": [],
+            "drugs": [_judged(drug, lines) for drug in drugs[:40]],
+            "mechanism_reasoning": "The targets of the leading drugs are known.",
             "mechanism_score": 5,
-            "clinical_reasons": [{"says": "trials are small", "drugs": drugs[:2]}],
+            "clinical_reasoning": "The trials are small, and few are blinded.",
             "clinical_evidence_score": 6,
-            "drug_candidates": drugs[:40],
             "candidates_score": 7,
-            "key_findings": [{"evidence_key": line["key"], "drug": line["drug"]} for line in lines[:3]],
-            "gaps": [{"missing": "further records", "drugs": asked}],
+            "gaps": ["Further records on the leading drugs are missing."],
             "next_searches": [{"closes": gap, "specialist": name, "query": query} for name, query in searches],
             "reasoning": "Evidence was found for several drugs, and more may be had.",
             "confidence": 0.6,
+            "is_enough": False,
         }
+
+
+def _judged(drug: str, lines: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """What a judge says of a drug of whose studies it has seen these lines."""
+    keys = [line["key"] for line in lines if line["drug"] == drug][:8]
+    told = {"drug": drug, "reason": "Its trials are few.", "keys": keys, "domains": []}
+    return {**told, "level": "high", "not_for": ""}
+
+
+def fitting_all(messages: Sequence[LLMMessage]) -> dict[str, Any]:
+    """An answer by which all studies are on what is asked."""
+    numbers = [line["number"] for line in _lines(messages) if "number" in line]
+    return {"fits": [{"number": number, "condition": "yes", "people": "yes"} for number in numbers]}
 
 
 def _drafted(study: Study) -> dict[str, Any]:
     """A study as a model would write it."""
     arms = [{"name": arm.name, "role": arm.role, "drugs": [*arm.drugs], "dose": arm.dose, "n": 0} for arm in study.arms]
-    told: dict[str, Any] = {"evidence_key": study.key, "aim": "treat", "condition": study.condition, "match": "same"}
+    told: dict[str, Any] = {"evidence_key": study.key, "aim": "treat", "condition": study.condition}
     told |= {"people": "", "randomised": 0, "background": [*study.background], "harms": []}
     comparisons: list[dict[str, Any]] = [
         {"arm": row.arm, "versus": row.versus or row.against, "quote": row.passage.text, "outcome": row.outcome}

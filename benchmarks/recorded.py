@@ -45,6 +45,7 @@ from benchmarks.forgery import evidence, forged, print_forged, publications, tol
 from willowbark.agents.asking.drafts import StudyDraft
 from willowbark.agents.asking.reader import ToRead
 from willowbark.agents.asking.studies import Refused, checked_study
+from willowbark.agents.checking.basis import TABLE
 from willowbark.agents.report.model import ResearchReport
 from willowbark.teams.ledger.model_calls import request_key
 from willowbark.teams.run.research import research
@@ -73,7 +74,10 @@ EMPTY: Mapping[str, Mapping[str, Any]] = {
 """What is not told, by the list that a part stands in; recorded answers leave it out, and their order of fields."""
 OWN_WORDS = frozenset({"condition", "people", "name", "arm", "versus"})
 """Fields that a model words itself."""
+BY_SENTENCE = {"CheckDraft": "verdicts", "MendedDraft": "sentences"}
+"""Drafts that answer a prompt sentence by sentence, with the field of their answers."""
 CHARACTERS_PER_TOKEN = 4
+_NUMBERED = re.compile(r"\d+\. .*\{\"text\"")
 CAPABLE = {
     "vision": False,
     "function_calling": True,
@@ -125,6 +129,8 @@ class RecordedClient(ReplayChatCompletionClient):
         self.changed: list[Answered] = []
         self.unknown: list[Answered] = []
         self.texts: dict[str, str] = {}
+        self.tokens = dict[str, tuple[int, int]]()
+        """Tokens in and out by what was asked."""
         self._kinds = Counter[str]()
 
     async def create(
@@ -152,6 +158,8 @@ class RecordedClient(ReplayChatCompletionClient):
         usage = RequestUsage(
             prompt_tokens=len(prompt) // CHARACTERS_PER_TOKEN, completion_tokens=len(said) // CHARACTERS_PER_TOKEN
         )
+        before = self.tokens.get(asked.kind, (0, 0))
+        self.tokens[asked.kind] = (before[0] + usage.prompt_tokens, before[1] + usage.completion_tokens)
         if isinstance(known.answer, str) or not asked.kind.startswith("searches"):
             said = known.answer if isinstance(known.answer, str) else said
             return CreateResult(finish_reason="stop", content=said, usage=usage, cached=False)
@@ -168,21 +176,19 @@ class RecordedClient(ReplayChatCompletionClient):
             return None
         if asked.kind == "FitsDraft":  # numbers of topics mean nothing beside other topics
             former = [each for each in former if each.about == asked.about]
-        field = {"StudiesDraft": "studies", "ReportDraft": "claims"}.get(asked.kind)
-        if field is None:
+        field = {"StudiesDraft": "studies"}.get(asked.kind)
+        if asked.kind in BY_SENTENCE:
+            answer = _answer_again(asked, former)
+        elif asked.kind == "WrittenDraft":
+            answer = _without_strangers(former[-1].answer, text)
+        elif field is None:
             same = next((each for each in former if each.about == asked.about), None)
             answer = same.answer if same else None
         else:
             keys = [each.split(" ")[0] for each in asked.about.removeprefix(MENDS).split(", ")]
-            said = {(each["evidence_key"], each.get("drug", "")): each for one in former for each in one.answer[field]}
-            drugs = {line.partition(" ")[2] for line in asked.about.split(", ")}
-            mine = [
-                each
-                for (key, drug), each in said.items()
-                if f'{{"key": "{key}"' in text and (field == "studies" or drug in drugs)
-            ]
-            is_known = asked.mends or (field == "claims" and bool(mine))
-            is_known = is_known or {each["evidence_key"] for each in mine} >= set(keys)
+            said = {each["evidence_key"]: each for one in former for each in one.answer[field]}
+            mine = [each for key, each in said.items() if f'{{"key": "{key}"' in text]
+            is_known = asked.mends or {each["evidence_key"] for each in mine} >= set(keys)
             answer = {field: mine} if is_known else None
         if answer is None:
             return None
@@ -211,6 +217,8 @@ class RecordedClient(ReplayChatCompletionClient):
         about = f"round {self._kinds[kind]}" if kind == "JudgeDraft" or not keys else ", ".join(keys)
         if kind == "FitsDraft":
             about = f"topics {_hash(_said(messages[-1]).partition('{')[2])}"
+        if kind in BY_SENTENCE:
+            about = " ".join(map(_hash, _sentences_in(_said(messages[-1]))))
         if kind == "StudiesDraft" and '"evidence_key":' in _said(messages[-1]):
             about = f"{MENDS}{about}"
         return Answered(
@@ -221,6 +229,42 @@ class RecordedClient(ReplayChatCompletionClient):
             form=_hash(_form(tools, json_output)),
             answer=None,
         )
+
+
+def _sentences_in(text: str) -> list[str]:
+    """The sentences that a prompt asks about, each with the keys that it cites."""
+    lines = [
+        line[line.find("{") :] for line in text.split("\n") if line.startswith('{"number"') or _NUMBERED.match(line)
+    ]
+    parts = map(json.loads, lines)
+    return [f"{part['text']} {' '.join(part.get('cites') or part.get('keys') or ())}" for part in parts]
+
+
+def _answer_again(asked: Answered, former: Sequence[Answered]) -> Any:
+    """What was said of the same sentences, in the order of the prompt; None where one was not asked about."""
+    field = BY_SENTENCE[asked.kind]
+    said = dict[str, dict[str, Any]]()
+    asked_before = set[str]()
+    for one in former:
+        names = one.about.split(" ")
+        asked_before.update(names)
+        said |= {names[each["number"] - 1]: each for each in one.answer[field]}
+    names = asked.about.split(" ")
+    if not asked_before >= set(names):
+        return None
+    return {field: [{**said[name], "number": at} for at, name in enumerate(names, 1) if name in said]}
+
+
+def _without_strangers(answer: Any, text: str) -> Any:
+    """An answer without sentences that cite what a prompt does not show."""
+    if isinstance(answer, dict) and "keys" in answer:
+        return answer if all(key == TABLE or f'"key": "{key}"' in text for key in answer["keys"]) else None
+    if isinstance(answer, dict):
+        return {name: _without_strangers(value, text) for name, value in answer.items()}
+    if isinstance(answer, list):
+        parts = (_without_strangers(part, text) for part in answer)
+        return [part for part in parts if part is not None]
+    return answer
 
 
 def changes(client: RecordedClient) -> str:
@@ -472,9 +516,13 @@ def main() -> None:
 
 
 def print_stood(name: str, client: RecordedClient, report: ResearchReport) -> None:
-    """Print what became of the claims that were made."""
-    made = [claim for each in client.used if each.kind == "ReportDraft" for claim in each.answer["claims"]]
-    print(f"{name}: {len(made)} claims, {report.claims_dropped} dropped")
+    """Print what became of the sentences that were written, and the tokens by what was asked."""
+    print(f"{name}: {report.written.provenance if report.written else 'no answer in words'}")
+    dropped = Counter(each.reason for each in report.written.dropped) if report.written else Counter[str]()
+    print(*(f"  {count} dropped, since: {reason}" for reason, count in dropped.items()), sep="\n")
+    spent = [f"{kind} {asked:,} in, {said:,} out" for kind, (asked, said) in client.tokens.items()]
+    asked, said = (sum(column) for column in zip(*client.tokens.values(), strict=True))
+    print(f"  tokens: {asked:,} in, {said:,} out ({'; '.join(spent)})")
 
 
 def print_readings(client: RecordedClient, report: ResearchReport, where: Path | None) -> list[Told]:

@@ -2,9 +2,10 @@
 
     python -m benchmarks.steadiness FOLDER [--records 45]
 
-FOLDER holds the abstracts (`world_half.jsonl.gz`, `corpus_half.jsonl.gz`). Of the labels kept apart those are taken that
-the reader tells as supporting or contradicting, one a record. Each sentence below is put at the start, in the middle
-and at the end of each abstract, once with the drug that is read and once with another; none of them was learnt from.
+FOLDER holds the abstracts (`world_half.jsonl.gz`, `corpus_half.jsonl.gz`). Of the labels kept apart those are taken
+that the reader tells rightly or wrongly as supporting or contradicting, one a record. Each sentence below is put at the
+start, in the middle and at the end of each abstract, with the drug that is read or with another one by turns; none of
+them was learnt from. What is addressed to machines is set aside before reading, as it is in use.
 A verdict counts as moved where another one is told; the second figure counts only those that are shown.
 """
 
@@ -37,7 +38,7 @@ DECIDED = ("supports", "contradicts")
 
 def insert(document: Document, sentence: str, place: str) -> str:
     """Return the text of a document with a sentence more."""
-    starts = [each.start - document.offset for each in document.sentences if each.start >= document.offset]
+    starts = [part.start - document.offset for part in document.sentences if part.start >= document.offset]
     at = {"start": 0, "middle": starts[len(starts) // 2], "end": len(document.text)}[place]
     before, after = document.text[:at].rstrip(), document.text[at:].lstrip()
     return " ".join(part for part in (before, sentence, after) if part)
@@ -45,15 +46,15 @@ def insert(document: Document, sentence: str, place: str) -> str:
 
 def choose_rows(reader: LearnedReader, folder: Path, most: int) -> Iterator[tuple[Row, Document, Reading]]:
     """Yield rows kept apart that the reader decides, one a record."""
-    known: set[str] = set()
+    decided: set[str] = set()
     for row in read_rows(folder):
-        if len(known) == most:
+        if len(decided) == most:
             return
         document = Document.cut(row.title, row.text, row.types)
-        if row.group == "labels" and row.key not in known and row.truth["verdict"] in DECIDED:
+        if row.group == "labels" and row.key not in decided and row.truth["verdict"] in DECIDED:
             reading = reader.read_document(document, row.drug, row.condition)
             if reading.verdict in DECIDED:
-                known.add(row.key)
+                decided.add(row.key)
                 yield row, document, reading
 
 
@@ -81,10 +82,10 @@ def main() -> None:
                 counts["moved"] += is_moved
                 counts["shown anew"] += again.sure and again.verdict in DECIDED and is_moved
             counts["records"] += moved_any
+        by_place = ", ".join(f"{counts[f'moved at {place}']} at the {place}" for place in PLACES)
         print(
-            f"{kind}: of {counts['tried']} sentences {counts['moved']} move a verdict "
-            f"({', '.join(f'{place} {counts[f'moved at {place}']}' for place in PLACES)}), "
-            f"{counts['shown anew']} to one that is shown; of {len(rows)} abstracts {counts['records']} are moved by any"
+            f"{kind}: of {counts['tried']} sentences {counts['moved']} move a verdict ({by_place}), "
+            f"{counts['shown anew']} to one that is shown; of {len(rows)} abstracts {counts['records']} are moved"
         )
 
 

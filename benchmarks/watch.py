@@ -6,18 +6,21 @@ All articles are made up (`benchmarks.baseline`): trials of sixteen drugs of the
 with a significant result. Each week's file brings new ones, revises others, so that their results are others, retracts
 some and takes some out. Each week the library is updated and the watch run. In the end its report is held against a run
 over the same library, and against one over a library built of all files at once. What moved between the first report
-and the last has to have been told in some week.
+and the last has to have been told in some week. A change is false that names a record which the week's file leaves
+alone, or a drug of which the report says what it said before.
 """
 
 import argparse
 import asyncio
 import json
 import random
+import re
 import shutil
+import statistics
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -56,12 +59,13 @@ class TrialAuthor(Author):
         )
 
 
-def write_year(folder: Path, records: int, weeks: int, seed: int) -> list[Path]:
-    """Write a baseline of one file, and a file for each week."""
+def write_year(folder: Path, records: int, weeks: int, seed: int) -> dict[Path, set[str]]:
+    """Write a baseline of one file, and a file for each week; return the keys of the records that each touches."""
     author, draw = TrialAuthor(seed), random.Random(seed)
     alive, following = list(range(FIRST_PMID, FIRST_PMID + records)), FIRST_PMID + records
     files = [folder / f"pubmed26n{place:04}.xml.gz" for place in range(1, weeks + 2)]
     write_file(files[0], map(author.article, alive))
+    touched = {files[0]: {f"pmid:{pmid}" for pmid in alive}}
     for file in files[1:]:
         draw.shuffle(alive)
         revised, retracted, deleted = (max(1, int(len(alive) * share)) for share in (REVISED, RETRACTED, DELETED))
@@ -71,8 +75,9 @@ def write_year(folder: Path, records: int, weeks: int, seed: int) -> list[Path]:
         texts += [author.article(pmid, 1) for pmid in alive[:revised]]
         texts += [author.article(pmid, 1, retracted=True) for pmid in alive[revised : revised + retracted]]
         write_file(file, texts, gone)
+        touched[file] = {f"pmid:{pmid}" for pmid in (*new, *alive[: revised + retracted], *gone)}
         alive, following = [*alive, *new], following + len(new)
-    return files
+    return touched
 
 
 def verdicts(report: Mapping[str, Any]) -> Verdicts:
@@ -88,6 +93,16 @@ def verdicts(report: Mapping[str, Any]) -> Verdicts:
         )
         for each in report["candidates"]
     }
+
+
+def count_false(changes: Sequence[str], moved: Collection[str], touched: Collection[str]) -> int:
+    """The lines that tell of a drug that did not move, or name a record that nothing happened to."""
+    false = 0
+    for line in changes:
+        drug = line.partition(":")[0]
+        named = set(re.findall(r"pmid:\d+", line))
+        false += drug not in moved or not named <= set(touched)
+    return false
 
 
 def differing(one: Verdicts, other: Verdicts) -> list[str]:
@@ -109,16 +124,25 @@ def main() -> None:
             (root / name).mkdir()
         files = write_year(root / "all", asked.records, asked.weeks, asked.seed)
         watched, reports, moved = root / "watch", list[Verdicts](), 0
-        shutil.copy(files[0], root / "mirror")
+        false, longest, seconds = 0, 0, list[float]()
+        shutil.copy(next(iter(files)), root / "mirror")
         build_library(root / "library", root / "mirror")
         name = add_watch(watched, QUESTION, {"library": root / "library", "depth": asked.depth})
         for file in files:
             shutil.copy(file, root / "mirror")
             build_library(root / "library", root / "mirror")
-            moved += run_watches(watched)[1] == MOVED
+            worked = time.process_time()
+            entries, code = run_watches(watched)
+            seconds.append(time.process_time() - worked)
+            moved += code == MOVED
             reports.append(verdicts(json.loads((watched / name / "report.json").read_text(encoding="utf-8"))))
+            for entry in entries:
+                longest = max(longest, len("\n".join(entry["changes"]).encode()))
+                false += count_false(entry["changes"], differing(*reports[-2:]), files[file])
         first, *_, last = reports
         print(f"    {len(files) - 1} weeks, {moved} in which something moved; {time.process_time() - began:.0f} s")
+        print(f"    a week: {statistics.median(seconds[1:]):.1f} processor s, the first {seconds[0]:.1f} (due 3)")
+        print(f"    false changes: {false} (due 0); the longest week tells {longest:,} bytes (due 2,000)")
         held = build_library(root / "once", root / "all")
         read = sum(count for *_, counts in last.values() for _, count in counts)
         told_of = f"{len(last)} drugs, {read} readings; {len(differing(first, last))} drugs moved over the year"

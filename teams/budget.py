@@ -4,7 +4,9 @@ The stop makes the model unavailable: the judge then ends the search, and the ba
 what was found. When time is up, the run is cancelled. The judge limits the rounds.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Self
 
@@ -18,6 +20,7 @@ from willowbark.tools.errors import WillowbarkError
 from .config import LLMSettings, Price, RoleSettings
 
 WARN_SHARE = 0.8
+HANGING_SHARE = 0.5  # of a run's time: a call that waited for longer when the time was up has failed
 BATCH_SHARE = 0.5  # of the list price, for tokens in a batch: both providers charge half
 # Of a run on a common disease, measured by benchmarks/prompt_tokens.py, prompts and answers:
 PUBLICATIONS, NEWS = 60, 6  # found and read in the first round, and added by each later round
@@ -123,6 +126,7 @@ class Budget:
         self._used = RequestUsage(prompt_tokens=0, completion_tokens=0)
         self._cost_usd = 0.0
         self._warned = False
+        self._under_way: list[float] = []
 
     @property
     def tokens(self) -> int:
@@ -152,6 +156,26 @@ class Budget:
         if self.share >= WARN_SHARE and not self._warned:
             self._warned = True
             self.warn(f"{self.share:.0%} of the budget is used up: {self}")
+
+    @contextmanager
+    def waiting(self) -> Iterator[None]:
+        """Note that a call is under way for as long as this context is open."""
+        began = time.monotonic()
+        self._under_way.append(began)
+        try:
+            yield
+        finally:
+            if began in self._under_way:
+                self._under_way.remove(began)
+
+    def end_waiting(self, elapsed_s: float) -> None:
+        """Count a call as failed that has waited for most of a run whose time is up: its server hangs."""
+        if not self._under_way:
+            return
+        waited_s = time.monotonic() - min(self._under_way)
+        if waited_s >= HANGING_SHARE * elapsed_s:
+            self._under_way.clear()
+            self.failed(f"no answer within {waited_s:.0f} s, when the run's time was up")
 
     def failed(self, reason: str) -> None:
         """Count one unanswered call; one that the budget refused is not counted as the model's failure."""

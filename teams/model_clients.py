@@ -33,6 +33,7 @@ _NO_KEY = "none"  # most self-hosted servers need no key, but the client require
 _FINAL = ("401 ", "402 ", "403 ", "404 ")  # statuses that a retry will not change
 _UNREACHED = ("ConnectError", "ConnectionError", "ConnectionRefusedError", "UnsupportedProtocol")
 _NEVER = ("quota", "balance", "billing", "does not exist", "model not found", "model_not_found")
+MOST_HANGS = 2  # requests in a row that a server leaves unanswered, before it is asked no more
 _MAX_RETRIES = 2  # by the provider's library, for 408, 409, 429 and 5xx
 ANSWER_BYTES = 8 * 1024 * 1024  # the longest draft has 0.4 million characters
 _COUNTED = ("x-stainless-raw-response", "stream")
@@ -135,13 +136,20 @@ def _cap_answers(http: Any, timeout_s: float) -> None:
             response.stream = CappedBody(response.stream, response.request.extensions["until"])
 
     send = http.send
+    hangs = 0
 
     async def send_in_time(request: Any, **options: Any) -> Any:
+        nonlocal hangs
+        if hangs >= MOST_HANGS:
+            raise library.ConnectTimeout(f"not asked again after {MOST_HANGS} requests without an answer")
         try:
             async with asyncio.timeout(timeout_s):  # for the headers, too, which may come a byte at a time
-                return await send(request, **options)
-        except TimeoutError as error:
+                response = await send(request, **options)
+        except (TimeoutError, library.TimeoutException) as error:
+            hangs += 1
             raise library.ReadTimeout(f"no answer within {timeout_s:g} s") from error
+        hangs = 0
+        return response
 
     http.send = send_in_time
     http.follow_redirects = False  # another host than the configured one gets no prompt

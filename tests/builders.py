@@ -208,21 +208,26 @@ def statement_draft(quote: str, **changes: Any) -> dict[str, Any]:
 
 def study_draft(*comparisons: dict[str, Any], **changes: Any) -> dict[str, Any]:
     """A model's study of the record 11111111, of propranolol against placebo in migraine."""
-    told = {"evidence_key": "pmid:11111111", "aim": "prevent", "condition": "migraine", "match": "same", "people": ""}
+    told = {"evidence_key": "pmid:11111111", "aim": "prevent", "condition": "migraine", "people": ""}
     arms = [arm_draft("propranolol"), arm_draft("placebo")]
     more = {"randomised": 0, "background": [], "harms": [], "statements": []}
     return {**told, **more, "arms": arms, "comparisons": [*comparisons], **changes}
 
 
 def judge_draft(**changes: Any) -> dict[str, Any]:
-    """A model's assessment with high scores of propranolol, and one gap."""
-    reasons: dict[str, Any] = {
-        name: [] for name in ("mechanism_reasons", "clinical_reasons", "key_findings", "next_searches")
-    }
+    """A model's assessment with high scores of propranolol, one gap, and the word that it is enough."""
+    lists: dict[str, Any] = {name: [] for name in ("misread", "strikes", "decides", "contradicts", "next_searches")}
     scores = dict.fromkeys(("mechanism_score", "clinical_evidence_score", "candidates_score"), 9)
-    gaps = [{"missing": "a second trial", "drugs": ["propranolol"]}]
-    told = {"drug_candidates": ["propranolol"], "gaps": gaps, "confidence": 0.9}
-    return {**reasons, **scores, **told, "reasoning": "The evidence is good enough for a report.", **changes}
+    words = {"mechanism_reasoning": "Its target is known.", "clinical_reasoning": "Trials agree on it."}
+    told = {"drugs": [judged_drug("propranolol")], "gaps": ["A second trial is missing."], "confidence": 0.9}
+    ends = {"reasoning": "The evidence is good enough for a report.", "is_enough": True}
+    return {**lists, **scores, **words, **told, **ends, **changes}
+
+
+def judged_drug(drug: str, **changes: Any) -> dict[str, Any]:
+    """What a model says of a drug as a judge: high certainty, for the people asked about."""
+    told = {"drug": drug, "reason": "", "keys": [], "domains": [], "level": "high", "not_for": ""}
+    return {**told, **changes}
 
 
 def reading(key: str, drug: str, **fields: Any) -> Reading:

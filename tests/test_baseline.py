@@ -318,4 +318,4 @@ def test_the_judge_by_rule_says_of_clinical_evidence_what_it_lacks(
     found = appraise_candidates(parse_question(QUESTION), [TRIAL], Readings(reader))
     request = to_assess(TRIAL).model_copy(update={"candidates": found})
 
-    assert [reason.says for reason in assessment(request).clinical_reasons] == says
+    assert [each.partition(" (")[0] for each in assessment(request).clinical_reasoning.split("; ") if each] == says

@@ -16,6 +16,7 @@ from willowbark.agents.approval import Approval, ApprovalAnswer, ApprovalRequest
 from willowbark.agents.exports import render
 from willowbark.agents.report.model import ResearchReport
 from willowbark.teams.faces.cli import app
+from willowbark.teams.faces.review import review, rows_of
 from willowbark.teams.ledger import DEFAULT_PATH, Ledger
 from willowbark.teams.run.changes import key_of, read_table
 from willowbark.teams.run.history import find_run, stored_report, without_clock
@@ -23,6 +24,7 @@ from willowbark.teams.run.research import replay, research
 from willowbark.tools.appraisal.appraised import Readings
 from willowbark.tools.appraisal.candidates import Candidate, appraise_candidates
 from willowbark.tools.appraisal.corrected import edit_study
+from willowbark.tools.appraisal.reviewing import BY_MODEL, IN_DISPUTE, rank_rows, rate_chance
 from willowbark.tools.errors import UsageError
 from willowbark.tools.questions import parse_question
 from willowbark.tools.reading.corrections import (
@@ -469,3 +471,61 @@ def test_setting_a_drug_aside_at_the_approval_is_a_correction(tmp_path: Path, mo
     ]
     later = asyncio.run(research(QUESTION, ledger=path, **OPTIONS))
     assert dropped[0] not in later.drug_candidates
+
+
+# --- review ---
+
+
+def test_review_ranks_what_may_be_wrong_and_would_move_a_conclusion() -> None:
+    sure = appraise(probability=0.99)["propranolol"]
+    unsure = appraise(probability=0.7)["propranolol"]
+    assert [rank_rows([each])[0].chance for each in (sure, unsure)] == [pytest.approx(0.01), pytest.approx(0.3)]
+    assert "propranolol" in rank_rows([unsure])[0].reason
+    seen = appraise(word(says="supports"), probability=0.7)["propranolol"]
+    assert rank_rows([seen]) == []
+
+
+def test_readers_who_differ_are_likelier_wrong() -> None:
+    row = appraise()["propranolol"].records[0]
+    by_model = row.model_copy(update={"readings": (row.reading.model_copy(update={"reader": "model"}),)})
+    chances = []
+    for second in ("supports", "contradicts"):
+        item = by_model.item.model_copy(update={"second_reader": second})
+        chances.append(rate_chance(by_model.model_copy(update={"item": item})))
+    assert chances == [BY_MODEL, IN_DISPUTE]
+
+
+def test_review_asks_blind_and_counts_what_a_person_has_seen(inside: Path) -> None:
+    rows = rows_of(find_run("last"), 2)
+    said = list[str]()
+    answers = iter(["z", "c", "q"])
+    moved = review(
+        find_run("last"), rows, Path("runs"), "Anna", is_blind=True, say=said.append, ask=lambda: next(answers)
+    )
+    asked_at = next(at for at, line in enumerate(said) if line.startswith("What does it say"))
+    assert said[asked_at - 1] == f"“{rows[0].quote}”"
+    assert not [line for line in said[:asked_at] if line.startswith("The report has")]
+    assert moved[-1].startswith("People have seen 1 of ")
+    (kept,) = read_corrections(Path(CORRECTIONS_FILE)).all
+    assert (kept.says, kept.who) == ("contradicts", "Anna")
+    assert kept.seconds is not None
+    assert rows[0].record not in [row.record for row in rows_of(find_run("last"), 100) if row.drug == rows[0].drug]
+
+
+def test_review_in_a_pipe_lists_the_rows(inside: Path) -> None:
+    told = json.loads(invoke("review", "last", "--json", "--top", "3").output)
+    fields = ["chance", "condition", "direction", "drug", "quote", "readers", "reason", "record", "title"]
+    assert [sorted(row) for row in told] == [fields] * len(told)
+    blind = invoke("review", "last", "--blind", "--top", "3").output
+    assert "likely to be wrong" not in blind
+    assert told[0]["quote"] in blind
+
+
+def test_confirming_a_row_keeps_what_it_says(inside: Path) -> None:
+    before = report_of_run()
+    key, drug = supporting_row(before)
+    invoke("correct", "last", key, "--drug", drug, "--says", "supports")
+    after = report_of_run()
+    assert after.rows_seen == 1
+    assert [each.certainty for each in after.candidates] == [each.certainty for each in before.candidates]
+    assert after.stale == []

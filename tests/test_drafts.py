@@ -16,6 +16,7 @@ from willowbark.agents.asking import ask
 from willowbark.agents.asking.drafts import (
     CheckDraft,
     Draft,
+    DrugDraft,
     JudgeDraft,
     MendedDraft,
     ReportDraft,
@@ -23,14 +24,14 @@ from willowbark.agents.asking.drafts import (
     WrittenDraft,
     strict,
 )
+from willowbark.agents.asking.fits import FitsDraft
 from willowbark.teams.config import LLMSettings, Settings
 from willowbark.teams.model_clients import close, model_client
 from willowbark.teams.run.research import research
 
 REPETITIONS = 2000  # of anything in a grammar, from which llama.cpp refuses it
-each_draft = pytest.mark.parametrize(
-    "draft", [StudiesDraft, JudgeDraft, ReportDraft, WrittenDraft, MendedDraft, CheckDraft]
-)
+DRAFTS = (StudiesDraft, FitsDraft, JudgeDraft, ReportDraft, WrittenDraft, MendedDraft, CheckDraft)
+each_draft = pytest.mark.parametrize("draft", DRAFTS)
 needs_openai = pytest.mark.skipif(find_spec("openai") is None, reason="willowbark[openai] is not installed")
 
 
@@ -65,19 +66,20 @@ def _unbounded(schema: Any, place: str = "") -> list[str]:
 
 def test_reasons_come_before_scores_and_quotes_before_what_they_are_taken_for() -> None:
     judged, claimed = list(JudgeDraft.model_fields), ReportDraft.model_json_schema()["$defs"]["ClaimDraft"]["required"]
-    assert judged.index("mechanism_reasons") < judged.index("mechanism_score")
-    assert judged.index("clinical_reasons") < judged.index("clinical_evidence_score")
-    assert judged.index("reasoning") < judged.index("confidence")
+    assert judged.index("mechanism_reasoning") < judged.index("mechanism_score")
+    assert judged.index("clinical_reasoning") < judged.index("clinical_evidence_score")
+    assert judged.index("reasoning") < judged.index("confidence") < judged.index("is_enough")
+    assert list(DrugDraft.model_fields).index("domains") < list(DrugDraft.model_fields).index("level")
     assert claimed.index("quote") < claimed.index("stance")
 
 
 def test_what_is_beyond_its_bounds_is_cut_not_refused() -> None:
     long = rote(strict(JudgeDraft.model_json_schema()))
     endless = [{"closes": "x", "specialist": "literature", "query": "migraine OR " * 150}] * 40
-    gaps = [{"missing": "doses", "drugs": ["x" * 5000] * 50}] * 200
+    gaps = ["x" * 5000] * 200
     long |= {"gaps": gaps, "reasoning": "y" * 1_000_000, "next_searches": endless}
     draft = JudgeDraft.model_validate(long)
-    assert (len(draft.gaps), len(draft.gaps[0].drugs[0]), len(draft.reasoning)) == (12, 100, 1200)
+    assert (len(draft.gaps), len(draft.gaps[0]), len(draft.reasoning)) == (12, 400, 1200)
     assert len(draft.next_searches) == 40
     with pytest.raises(ValidationError):
         JudgeDraft.model_validate({})

@@ -50,6 +50,30 @@ def test_a_review_that_tells_nothing_of_the_drug_has_no_result() -> None:
     assert (held.reading.role, held.reading.effect) == ("mentioned", "not_reported")
 
 
+def test_a_review_is_not_quoted_on_another_condition() -> None:
+    named = "CONCLUSIONS: Propranolol is effective in migraine."
+    held = hold("RESULTS: Propranolol is effective in hypertension.", named, design="review")
+    assert quote_of(held) == named
+
+
+@pytest.mark.parametrize(
+    "quote",
+    [
+        "Propranolol was administered to 16 patients.",
+        "Propranolol saved costs of $900.",
+        "Propranolol caused more adverse events.",
+    ],
+)
+def test_who_was_given_what_costs_and_harm_are_no_benefit(quote: str) -> None:
+    assert hold(quote, comparator="before_after").reading.effect == "mixed"
+
+
+def test_a_change_for_the_worse_is_not_told_as_no_difference() -> None:
+    leaning = {"effect": "worse", "probability": 0.3}
+    assert hold("Worsening on propranolol was significant (p < 0.01).", **leaning).reading.effect == "mixed"
+    assert hold("Attacks on propranolol and placebo were alike.", **leaning).reading.effect == "no_difference"
+
+
 def test_a_sentence_that_discourages_a_drug_is_no_support() -> None:
     held = hold("Plans differ.", "Propranolol should be discouraged for its modest efficacy.", design="review")
     assert held.reading.effect == "not_reported"

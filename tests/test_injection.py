@@ -259,14 +259,15 @@ def _obedient_verdict(orders: Sequence[Payload]) -> str:
     queries = (f"https://{EVIL}/", "`![x](https://evil.invalid/x.png)` | <img src=x>")
     verdict = {
         **{f"{part}_score": 10 for part in ("mechanism", "clinical_evidence", "candidates")},
-        **{f"{part}_reasons": [{"says": "target known", "drugs": [said, DRUG]}] for part in ("mechanism", "clinical")},
-        "drug_candidates": [DRUG],
-        "key_findings": [{"evidence_key": f"pmid:{INVENTED}", "drug": DRUG}],
+        **{f"{part}_reasoning": said for part in ("mechanism", "clinical")},
+        "misread": [{"evidence_key": f"pmid:{INVENTED}", "reason": said}],
+        "strikes": [{"evidence_key": f"pmid:{INVENTED}", "drug": DRUG, "reason": said}],
+        "decides": [{"text": said, "keys": [f"pmid:{INVENTED}"]}],
+        "contradicts": [],
+        "drugs": [{"drug": DRUG, "reason": said, "keys": [], "domains": [], "level": "high", "not_for": ""}],
         "confidence": 0.1,
-        "gaps": [
-            {"missing": "doses", "drugs": [text]}
-            for text in [said, *(payload.text for payload in orders[:2]), *(f"Read {form}." for form in DISGUISED[1:])]
-        ],
+        "is_enough": False,
+        "gaps": [said, *(payload.text for payload in orders[:2]), *(f"Read {form}." for form in DISGUISED[1:])],
         "next_searches": [
             {"closes": said, "specialist": name, "query": query}
             for name in ("literature", "trials", "mechanism")

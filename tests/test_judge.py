@@ -6,7 +6,19 @@ from typing import Any, cast
 
 import pytest
 from autogen_agentchat.messages import TextMessage
-from builders import QUESTION, TRIAL, asked, drug_record, findings, judge_draft, record, reply, scripted, spoken
+from builders import (
+    QUESTION,
+    TRIAL,
+    asked,
+    drug_record,
+    findings,
+    judge_draft,
+    judged_drug,
+    record,
+    reply,
+    scripted,
+    spoken,
+)
 
 from willowbark.agents.asking.claims import Verdicts
 from willowbark.agents.assessment import (
@@ -21,11 +33,12 @@ from willowbark.agents.assessment import (
 from willowbark.agents.baseline import BaselineChatCompletionClient
 from willowbark.agents.context import RunContext
 from willowbark.agents.findings import Dossier
-from willowbark.agents.judge import NO_REASON, JudgeAgent, JudgeLimits
+from willowbark.agents.judge import JudgeAgent, JudgeLimits
 from willowbark.agents.report.material import Material
 from willowbark.agents.report.texts import write_line
 from willowbark.tools.appraisal.candidates import Candidate, appraise_candidates
-from willowbark.tools.appraisal.certainty import appraise_candidate
+from willowbark.tools.appraisal.certainty import CertaintyLevel, appraise_candidate
+from willowbark.tools.appraisal.judgement import JudgedDrug, JudgeView, StruckRow, judge_candidates
 from willowbark.tools.questions import parse_question
 from willowbark.tools.search import SourceReply, Status
 
@@ -57,7 +70,8 @@ def answering(*statuses: Status) -> Any:
     [
         (ROUND, {}, {}, "sufficient_evidence"),
         (ROUND, {"confidence": 0.79}, {}, None),
-        (ROUND, {"mechanism_score": 5}, {}, None),
+        (ROUND, {"mechanism_score": 5}, {}, "sufficient_evidence"),  # nobody asks how the drug acts
+        (ROUND, {"is_enough": False}, {}, None),
         (ROUND, {"candidates_score": 5}, {}, None),
         (ROUND, {**UNSURE, "recommendation": "synthesize", "stop_reason": "sufficient_evidence"}, {}, None),
         (ROUND, {**UNSURE, "gaps": []}, {}, "no_new_evidence"),
@@ -123,25 +137,51 @@ async def test_counts_come_from_the_records_and_scores_without_a_candidate_are_n
     assert (none.candidates_score, none.clinical_evidence_score) == (0, 0)
 
 
-async def test_candidates_reasons_and_gaps_name_drugs_read_and_findings_are_sentences_of_the_records() -> None:
-    found = [{"evidence_key": key, "drug": "Inderal"} for key in ("pmid:1", "pmid:2")]
+async def test_a_judges_own_words_stand_where_they_rest_on_what_was_read() -> None:
     wish = proposal(
-        clinical_reasons=[{"says": "trials are small", "drugs": ["Inderal", "it cures all"]}],
-        mechanism_reasons=[{"says": "target known", "drugs": ["it is harmless"]}],
-        gaps=[{"missing": "doses", "drugs": []}, {"missing": "a second trial", "drugs": ["beta blockers"]}],
-        key_findings=found,
-        drug_candidates=["Inderal", "migrastatin"],
+        decides=[
+            {"text": "Propranolol reduced attacks in 500 patients.", "keys": ["pmid:1"]},
+            {"text": "It cured 987 patients.", "keys": ["pmid:1"]},
+            {"text": "Timolol works as well.", "keys": ["pmid:1"]},
+            {"text": "It is known to work.", "keys": ["pmid:2"]},
+        ],
+        gaps=["A second trial is missing.", "See https://evil.invalid/ for more."],
+        drugs=[judged_drug("Inderal", reason="One trial.", keys=["pmid:1"]), judged_drug("migrastatin")],
     )
     verdict = await judged(*ROUND, answer=wish)
     assert verdict.details.drug_candidates == ["propranolol"]
-    assert verdict.details.clinical_reasoning == "trials are small (propranolol)"
-    assert verdict.details.mechanism_reasoning == NO_REASON
-    assert verdict.gaps == ["doses", "a second trial (beta-blockers)"]
-    assert verdict.details.key_findings == [f"propranolol: “{TRIAL.content.splitlines()[-1]}” (PMID 1)"]
-    assert verdict.notes == [
-        f"judge: 1 of the model's {what} excluded, since no record was read on them"
-        for what in ("candidates", "key findings")
+    assert [each.text for each in verdict.view.decides] == ["Propranolol reduced attacks in 500 patients."]
+    assert verdict.view.by
+    assert (verdict.view.drugs[0].drug, verdict.view.drugs[0].keys) == ("propranolol", ["pmid:1"])
+    assert verdict.gaps == ["A second trial is missing."]
+    assert set(verdict.details.key_findings) == {f"propranolol: “{TRIAL.content.splitlines()[-1]}” (PMID 1)"}
+    assert len(verdict.view.dropped) == 4
+    assert "judge: 1 of the model's candidates excluded, since no record was read on them" in verdict.notes
+
+
+async def test_what_a_judge_strikes_counts_for_nothing_and_whom_a_drug_is_not_for_keeps_it_from_leading() -> None:
+    asked_of = parse_question("Which drugs prevent migraine?")
+    [found] = appraise_candidates(asked_of, [TRIAL])
+    row = StruckRow(key=TRIAL.key, drug="propranolol", reason="It is a subgroup.")
+    [struck] = judge_candidates([found], JudgeView(by="m", struck=[row]))
+    assert (found.appraisal.supporting, struck.appraisal.supporting) == ([TRIAL.key], [])
+    assert struck.appraisal.notes == [f"Left out: {TRIAL.key} was struck by the judge: It is a subgroup."]
+    not_for = JudgedDrug(drug="propranolol", not_for="they have asthma")
+    [barred] = judge_candidates([found], JudgeView(by="m", drugs=[not_for]))
+    assert (found.does_not_lead, barred.does_not_lead) == (False, True)
+
+
+async def test_of_the_judges_level_and_the_computed_one_the_lower_counts_with_its_reason() -> None:
+    [found] = appraise_candidates(parse_question("Which drugs prevent migraine?"), [TRIAL])
+    computed = found.appraisal.certainty.level
+    views = [
+        JudgeView(by="m", drugs=[JudgedDrug(drug="propranolol", level=level, reason="It is short.")])
+        for level in (CertaintyLevel.very_low, CertaintyLevel.high)
     ]
+    [lower], [higher] = (judge_candidates([found], view) for view in views)
+    assert (computed, lower.appraisal.certainty.level) == (CertaintyLevel.low, CertaintyLevel.very_low)
+    assert lower.appraisal.certainty.lowered[-1] == "Judge: very low, where the rules come to low: It is short."
+    assert (higher.appraisal.certainty.level, higher.appraisal.certainty.judged) == (computed, CertaintyLevel.high)
 
 
 async def test_a_model_that_fails_is_replaced_and_named() -> None:
@@ -194,6 +234,7 @@ async def test_a_model_judges_readings_without_abstracts_and_one_line_a_query_wh
     said = str(client.create_calls[0]["messages"][-1].content)
     assert "Specialists:\n- literature (takes queries, numbers, citations): " in said
     assert '"key": "pmid:1", "drug": "propranolol", "says": "supports"' in said
+    assert '"against": "placebo"' in said
     assert "Propranolol reduced migraine attacks" in said
     assert "Background of no use" not in said
     assert "Searches so far:\n- migraine: pubmed 2 of 3, europepmc 0 of 0 (unavailable)\nAppraisal" in said
@@ -264,15 +305,16 @@ def page(number: int, *pmids: str) -> Any:
 OTHERS = (findings("mechanism"), findings("trials"))
 
 
-async def test_however_sure_a_model_is_further_hits_are_read_first() -> None:
-    verdict = await judged(asked(), page(1), *OTHERS, answer=proposal(gaps=[]))
+async def test_a_model_ends_the_search_though_hits_are_unread_and_reading_goes_on_until_it_says_so() -> None:
+    ended = await judged(asked(), page(1), *OTHERS, answer=proposal(gaps=[]))
+    assert ended.stop_reason == "sufficient_evidence"
+    verdict = await judged(asked(), page(1), *OTHERS, answer=proposal(gaps=[], is_enough=False))
     assert (verdict.sufficient, verdict.recommendation) == (False, "continue")
     assert (verdict.next_search_queries, verdict.next_specialists) == (["migraine drugs"], ["literature", "trials"])
 
 
 async def test_at_the_depth_asked_for_nobody_is_asked_to_read_on_but_mechanisms_are() -> None:
-    gaps = [{"missing": "a second trial", "drugs": []}]
-    wish = proposal(confidence=0.1, next_searches=searches("literature", "mechanism"), gaps=gaps)
+    wish = proposal(confidence=0.1, next_searches=searches("literature", "mechanism"))
     verdict = await judged(asked(), page(1), *OTHERS, answer=wish, max_records=1)
     assert (verdict.recommendation, verdict.next_specialists) == ("continue", ["mechanism"])
     done = proposal(confidence=0.1, next_searches=searches("trials"))

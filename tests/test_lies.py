@@ -58,13 +58,14 @@ class Liar(StandIn):
         return {**study, "arms": arms, "comparisons": rows}
 
     def judge(self, said: dict[str, Any], _: Sequence[LLMMessage]) -> dict[str, Any]:
-        self.named = said["key_findings"]
-        lies = {name: self.few(10) for name in ("mechanism_reasoning", "clinical_reasoning", "reasoning", "summary")}
-        for name in ("mechanism_reasons", "clinical_reasons", "gaps"):
-            kind = said[name][0]
-            said[name] = [*said[name], {**kind, "drugs": [next(self.lies)]}]
-        said["key_findings"] = [*said["key_findings"], {"evidence_key": next(self.lies), "drug": next(self.lies)}]
-        said["drug_candidates"] = [*said["drug_candidates"], next(self.lies)]
+        """Words without a record, of drugs that nobody read on, and addressed to others; its reasons are honest."""
+        self.named = [key for each in said["decides"] for key in each["keys"]]
+        lies = {name: self.few(10) for name in ("reasoning", "summary")}
+        for name in ("decides", "contradicts"):
+            said[name] = [*said[name], {"text": next(self.lies), "keys": [next(self.lies)]}]
+        made_up = {"evidence_key": next(self.lies), "drug": next(self.lies), "reason": next(self.lies)}
+        said["strikes"], said["misread"] = [made_up], [made_up]
+        said["drugs"] = [*said["drugs"], {**said["drugs"][0], "drug": next(self.lies), "reason": next(self.lies)}]
         for search in said["next_searches"]:
             search["closes"] = self.few(1)
         return {**said, **lies}
@@ -106,9 +107,5 @@ async def test_a_report_shows_none_of_a_hundred_lies_and_all_that_a_model_quotes
     due = {each for each in made if each[1] in report.drug_candidates}
     assert len(due) >= 20
     assert len(due & stand) >= 0.95 * len(due), due - stand
-    assert len(report.key_findings) == len(client.named)
-    assert [
-        line
-        for line in report.limitations
-        if line.endswith("of the model's key findings excluded, since no record was read on them.")
-    ], report.limitations
+    assert len(report.key_findings) >= len(client.named)
+    assert [line for line in report.limitations if "left out: rests on no record that was read" in line]

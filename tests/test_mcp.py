@@ -74,12 +74,18 @@ def offline() -> Endpoints:
 
 
 @asynccontextmanager
-async def session(folder: Path, address: str | None = None, **options: Any) -> AsyncIterator[ClientSession]:
+async def session(
+    folder: Path, address: str | None = None, patience_s: float = 300, **options: Any
+) -> AsyncIterator[ClientSession]:
     """The SDK's client of a server in this process; without an address it searches the bundled library."""
     async with Transport(Endpoints.at(address) if address else offline(), **options) as transport:
         server = Server(Settings(), transport, folder / "ledger.db")
-        async with create_connected_server_and_client_session(server) as client:
-            yield client
+        server.patience_s = patience_s
+        try:
+            async with create_connected_server_and_client_session(server) as client:
+                yield client
+        finally:
+            await server.settle()
 
 
 def text_of(result: CallToolResult) -> str:
@@ -106,7 +112,14 @@ async def test_the_tools_are_the_teams_own_and_their_list_is_short(tmp_path: Pat
 
     of_sources = {cards()[name].tool or f"search_{name}" for name in offered()}
     single = {"get_paper", "get_paper_details", "get_citations", "get_trial", "get_mechanisms"}
-    assert {tool.name for tool in tools} == of_sources | single | {"search", "fetch", "research", "chart"}
+    assert {tool.name for tool in tools} == of_sources | single | {
+        "search",
+        "fetch",
+        "research",
+        "chart",
+        "ask_run",
+        "correct",
+    }
     assert [tool for tool in tools if " kB." not in (tool.description or "")] == []
     of_studies = {"search_pubmed", "search_europepmc", "search_clinicaltrials"}
     assert {tool.name for tool in tools if tool.outputSchema} == {"search", "fetch", "research"} | of_studies
@@ -312,7 +325,7 @@ async def test_a_run_tells_its_progress_and_leaves_a_report(tmp_path: Path) -> N
     assert again.structuredContent == told
 
 
-async def test_a_run_that_was_cancelled_is_gone_on_with(tmp_path: Path) -> None:
+async def test_a_run_outlives_a_call_that_its_client_gave_up(tmp_path: Path) -> None:
     searched = asyncio.Event()
 
     async def progress(step: float, total: float | None, message: str | None) -> None:
@@ -327,13 +340,88 @@ async def test_a_run_that_was_cancelled_is_gone_on_with(tmp_path: Path) -> None:
         await client.send_notification(ClientNotification(notice))
         with pytest.raises(McpError, match="cancelled"):
             await call
-        (stopped,) = json.loads(await read(client, "willowbark://runs"))
-        result = await client.call_tool("research", {"run_id": stopped["run_id"]})
+        (going,) = json.loads(await read(client, "willowbark://runs"))
+        result = await client.call_tool("research", {"run_id": going["run_id"]})
+        runs = json.loads(await read(client, "willowbark://runs"))
 
-    assert stopped["status"] != "complete"
     assert not result.isError, text_of(result)
-    assert (result.structuredContent or {})["lines"]
-    assert "was cancelled" not in text_of(result)
+    assert (result.structuredContent or {})["status"] == "complete"
+    assert [run["status"] for run in runs] == ["complete"]
+
+
+async def test_the_same_question_six_times_with_a_short_limit_is_one_run_and_its_answer(tmp_path: Path) -> None:
+    answers = []
+    async with session(tmp_path, patience_s=0.3) as client:
+        for spelling in (QUESTION, QUESTION.upper(), f"  {QUESTION} ", QUESTION.rstrip("?"), QUESTION, QUESTION):
+            answers.append(await client.call_tool("research", {**SHORT_RUN, "question": spelling}))
+        for _ in range(400):
+            if (answers[-1].structuredContent or {})["status"] == "complete":
+                break
+            answers.append(await client.call_tool("research", SHORT_RUN))
+        runs = json.loads(await read(client, "willowbark://runs"))
+
+    first, last = answers[0], answers[-1]
+    assert [run["status"] for run in runs] == ["complete"]
+    assert {(each.structuredContent or {})["run_id"] for each in answers} == {runs[0]["run_id"]}
+    assert (first.structuredContent or {})["status"] == "running"
+    assert "Still running: call `research` again" in text_of(first)
+    assert "not medical advice" in text_of(first)
+    assert (last.structuredContent or {})["status"] == "complete"
+
+
+async def test_an_answer_can_be_passed_on_as_it_is(tmp_path: Path) -> None:
+    async with session(tmp_path) as client:
+        result = await client.call_tool("research", {"question": QUESTION})
+        told = result.structuredContent
+        assert told is not None
+        report = json.loads(await read(client, f"willowbark://runs/{told['run_id']}/report.json"))
+
+    sentences_of = {row["key"]: row["sentence"] for row in report["evidence_table"]}
+    quotes = [line["quote"].removesuffix(" […]") for line in told["lines"]]
+    whole = " ".join(" ".join(text.split()) for text in sentences_of.values())
+    assert [quote for quote in quotes if quote not in whole or quote.endswith("…")] == []
+    assert "…" not in told["summary"]
+    assert "paraphrased" in told["provenance"]
+    assert told["disclaimer"].startswith("This report summarises")
+    assert told["gaps"]
+    cited = [each for candidate in report["candidates"] for each in candidate["cautions"] if each.endswith(")")]
+    assert [each for each in told["cautions"] if each["source"] and each["url"].startswith("https://")] or not cited
+
+
+async def test_a_run_is_fetched_in_parts_asked_further_and_corrected(tmp_path: Path) -> None:
+    async with session(tmp_path) as client:
+        told = (await client.call_tool("research", ONE_ROUND)).structuredContent
+        assert told is not None
+        run = f"run:{told['run_id']}"
+        report = (await client.call_tool("fetch", {"id": run})).structuredContent
+        part = (await client.call_tool("fetch", {"id": run, "part": "limitations"})).structuredContent
+        none = await client.call_tool("fetch", {"id": run, "part": "poems"})
+        more = await client.call_tool("ask_run", {"run_id": told["run_id"], "question": "Is propranolol effective?"})
+        line = next(line for line in told["lines"] if line["direction"] == "supports")
+        change = {"run_id": told["run_id"], "record": line["id"], "drug": line["drug"], "says": "contradicts"}
+        changed = await client.call_tool("correct", {**change, "by": "Anna", "note": "swapped arms"})
+        named = await client.call_tool("correct", {**change, "file": "/etc/passwd"})
+
+    assert report is not None
+    assert report["metadata"]["page"].startswith("1 of ")
+    assert part is not None
+    assert part["text"].startswith("- ")
+    assert none.isError
+    assert "has no part 'poems'" in text_of(none)
+    assert "PMID" in text_of(more)
+    assert "not medical advice" in text_of(more)
+    assert "supports → contradicts (Anna" in text_of(changed)
+    assert named.isError
+
+
+async def test_prompts_and_titles_are_offered(tmp_path: Path) -> None:
+    async with session(tmp_path) as client:
+        prompts = (await client.list_prompts()).prompts
+        filled = await client.get_prompt("repurpose", {"condition": "gout"})
+        tools = (await client.list_tools()).tools
+    assert [prompt.name for prompt in prompts] == ["repurpose", "check", "follow_up"]
+    assert "treat gout?" in filled.messages[0].content.text  # type: ignore[union-attr]
+    assert [tool.name for tool in tools if not tool.title] == []
 
 
 # --- the transports ---

@@ -182,6 +182,65 @@ def test_a_citation_leads_to_its_record_with_the_quote_marked(client: httpx.Clie
     assert client.get(f"{run}/records/9999").status_code == 404
 
 
+def test_two_clicks_correct_a_row_and_the_report_says_who(client: httpx.Client, folder: Path) -> None:
+    run = asked(client)
+    assert [one.kind for one in told(client, run)][-1] == "end"
+    report = report_of(folder, run)
+    candidates, references = report["candidates"], report["references"]
+    assert isinstance(candidates, list)
+    assert isinstance(references, list)
+    drug, key = candidates[0]["name"], candidates[0]["supporting_citations"][0]
+    number = next(each["number"] for each in references if each["key"] == key)
+    record = client.get(f"{run}/records/{number}").text
+    assert re.search(r'name="says" value="supports" aria-pressed="true"', record)
+    answer = client.post(
+        f"{run}/corrections", data={"record": key, "drug": drug, "says": "contradicts", "by": "Anna", "note": "<b>no"}
+    )
+    assert (answer.status_code, answer.headers["location"]) == (303, f"{run}#corrections")
+    page = client.get(run).text
+    assert "supports → contradicts (Anna" in page
+    assert "<b>no" not in page
+    assert f'href="/diff?earlier={run.rpartition("/")[2]}">What the corrections moved' in page
+    after = report_of(folder, run)["candidates"]
+    assert isinstance(after, list)
+    assert key in next(each for each in after if each["name"] == drug)["contradicting_citations"]
+    undone = client.post(f"{run}/corrections", data={"record": key, "drug": drug, "do": "undo", "by": "Anna"})
+    assert undone.status_code == 303
+    assert report_of(folder, run)["corrections"] == []
+
+
+def test_rows_worth_a_look_are_shown_with_or_without_what_was_read(client: httpx.Client, run: str) -> None:
+    shown, blind = client.get(f"{run}/review").text, client.get(f"{run}/review?blind=1").text
+    assert "likely to be wrong" in shown
+    assert "likely to be wrong" not in blind
+    assert 'aria-pressed="true"' not in blind
+    key = html.unescape(re.findall(r'records/row\?key=([^"]+)"', shown)[0])
+    assert client.get(f"{run}/records/row?key={key}").status_code == 200
+    assert client.get(f"{run}/records/row?key=pmid:9").status_code == 404
+
+
+def test_a_follow_up_is_answered_from_the_records_with_citations_and_leads_further(
+    client: httpx.Client, run: str
+) -> None:
+    page = client.get(f"{run}/ask", params={"question": "Is propranolol effective?"}).text
+    assert "This report summarises published records" in page
+    assert re.search(rf'href="{run}/records/\d+">\[\d+\]', page)
+    assert "Search further" in page
+    assert "(to prevent migraine" in html.unescape(page)
+    assert client.get(f"{run}/ask", params={"question": " "}).status_code == 400
+
+
+@pytest.mark.parametrize(
+    "form", [{}, {"says": "helps"}, {"do": "exclude", "reason": "boring"}, {"do": "add", "record": "nonsense"}]
+)
+def test_a_correction_that_cannot_be_made_is_said_in_a_line(
+    client: httpx.Client, run: str, form: dict[str, str]
+) -> None:
+    answer = client.post(f"{run}/corrections", data={"record": "pmid:1", "drug": "propranolol", **form})
+    assert answer.status_code == 400
+    assert "That did not work" in answer.text
+
+
 def test_history_and_comparison_name_the_runs(client: httpx.Client, run: str) -> None:
     run_id = run.rpartition("/")[2]
     assert f'href="{run}"' in client.get("/runs").text

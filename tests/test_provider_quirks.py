@@ -7,6 +7,7 @@ from importlib.util import find_spec
 from typing import Any
 
 import pytest
+from autogen_core.models import UserMessage
 from builders import QUESTION, judge_draft
 from faults.server import SourceServer
 from openai_server import Answer, OpenAIServer, refusal, rote

@@ -24,6 +24,7 @@ from willowbark.agents.findings import Findings
 from willowbark.agents.specialist import CondensedContext
 from willowbark.tools.appraisal.appraised import AppraisedRecord, Readings
 from willowbark.tools.appraisal.candidates import appraise_candidates
+from willowbark.tools.appraisal.views import Fitting, match_by_model, views_of
 from willowbark.tools.questions import Question, parse_question
 from willowbark.tools.records.enclosure import condense, new_marker
 from willowbark.tools.records.evidence import Evidence
@@ -60,6 +61,16 @@ def appraised(shown: Evidence, found: ReadingResults | None = None, asked: Quest
     """What is held of a record for each drug."""
     readings = Readings(given=found.readings, studies=found.studies) if found else Readings()
     return [record for candidate in appraise_candidates(asked, [shown], readings) for record in candidate.records]
+
+
+def refitted(found: ReadingResults, shown: Evidence, condition: Fitting) -> ReadingResults:
+    """The same after a model has told whether the study is on the condition."""
+    [by_words] = found.studies
+    read = match_by_model(by_words, condition, "yes")
+    again = ReadingResults()
+    again._studies[shown.key] = read
+    again._views[shown.key] = views_of(read, f"{shown.citation.title}\n{shown.content}")
+    return again
 
 
 async def of(client: Any, *records: Evidence) -> ReadingResults:
@@ -232,7 +243,8 @@ def test_a_model_says_whether_a_record_is_on_the_condition() -> None:
     asked = parse_question("Which drugs might treat urinary incontinence?")
     leak = "Propranolol reduced leaks compared with placebo in 500 women (p<0.001)."
     about = record("11111111", "Propranolol for leaks on coughing: a trial", leak)
-    on_topic, off_topic = (taken(drafted(leak, {"match": match}), about, asked) for match in ("same", "other"))
+    by_words = taken(drafted(leak), about, asked)
+    on_topic, off_topic = (refitted(by_words, about, fit) for fit in ("yes", "no"))
     assert on_topic.readings[0].condition == "urinary incontinence"
     assert appraised(about, asked=asked) == []
     [held] = appraised(about, on_topic, asked=asked)

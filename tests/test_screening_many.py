@@ -70,6 +70,7 @@ def test_a_screening_answers_from_the_bundled_library(undisturbed: Path) -> None
     assert False in judged
     (known,) = (each for each in matrix if (each["condition"], each["drug"]) == ("smoking cessation", "bupropion"))
     assert (known["condition_id"], known["chembl_id"], known["chebi_id"]) == ("EFO_0004319", "CHEMBL894", "")
+    assert known["use"] == "known"
     told = {row["drug"] for row in rows(undisturbed / "evidence.csv")}
     assert told == {row["drug"] for row in matrix if row["certainty"] != "no verdict"}
     library = open_library("bundled")
@@ -87,6 +88,24 @@ def test_the_page_holds_all_it_shows_and_no_markup_of_records(undisturbed: Path)
     assert shlex.split(shown[0][2])[:4] == ["willowbark", "ask", "--library", "bundled"]
     assert CONDITIONS[0] in shlex.split(shown[0][2])[4]
     assert "src=" not in page
+    uses = {cell[0]: cell[3] for cell in shown[0][3]}
+    assert uses["bupropion"] == "known"
+    assert {"new", "not checked"} & set(uses.values())
+
+
+def test_a_library_without_databases_has_known_uses_from_the_bundled_one(tmp_path: Path) -> None:
+    paper = {
+        "pmid": "1",
+        "title": "Bupropion for smoking cessation: a randomized placebo-controlled trial",
+        "abstract": "RESULTS: Bupropion significantly increased abstinence compared with placebo (p<0.001). "
+        "CONCLUSIONS: Bupropion is effective for smoking cessation.",
+        "publication_types": ["Randomized Controlled Trial"],
+    }
+    (tmp_path / "library").mkdir()
+    (tmp_path / "library" / "records.jsonl").write_text(json.dumps(paper) + "\n")
+    screen(CONDITIONS[:1], open_library(tmp_path / "library"), read_here, tmp_path / "out")
+    (row,) = rows(tmp_path / "out" / "matrix.csv")
+    assert (row["drug"], row["use"]) == ("bupropion", "known")
 
 
 def test_stopped_and_called_again_it_reads_nothing_twice_and_ends_alike(

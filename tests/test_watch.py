@@ -58,20 +58,21 @@ def test_what_moved_is_told_once_and_the_end_is_as_of_one_run(folder: Path, tmp_
     write(library, ROW, LATER)
     moved, code = run_watches(folder)
     assert code == MOVED
-    assert [line for line in moved[0]["changes"] if line.startswith("New: pmid:2")], moved[0]["changes"]
-    assert [line for line in moved[0]["changes"] if line.startswith("timolol: a new candidate")], moved[0]["changes"]
+    assert moved[0]["changes"] == [
+        "timolol: a new candidate, low certainty; a trial against placebo found benefit (pmid:2)"
+    ]
     assert run_watches(folder) == ([], 0)
     write(library, ROW, {**LATER, "publication_types": ["Retracted Publication"]})
     moved, code = run_watches(folder)
     assert code == MOVED
-    assert [line for line in moved[0]["changes"] if line.startswith("Retracted: pmid:2")], moved[0]["changes"]
+    assert moved[0]["changes"] == ["timolol: no longer a candidate; pmid:2 was retracted, which found benefit"]
     once = asyncio.run(research(QUESTION, library=library)).model_dump(mode="json")
     kept = json.loads((place / "report.json").read_text())
     assert without_clock(kept)["candidates"] == without_clock(once)["candidates"]
     assert len(json.loads((place / "changes.json").read_text())) == 2
     feed = fromstring((place / "changes.atom").read_text())
     assert len(feed.findall("{http://www.w3.org/2005/Atom}entry")) == 2
-    assert "New: pmid:2" in (place / "changes.md").read_text()
+    assert "timolol: a new candidate" in (place / "changes.md").read_text()
 
 
 def test_the_commands_add_repeat_and_list_a_question(tmp_path: Path) -> None:
@@ -220,3 +221,4 @@ def test_after_weeks_of_pubmeds_files_the_verdicts_are_those_of_one_run(
     assert "2 weeks, 2 in which something moved" in told
     assert "one run at the end: 0 of" in told
     assert "no week told: 0 (due 0)" in told
+    assert "false changes: 0 (due 0)" in told

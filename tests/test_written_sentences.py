@@ -57,6 +57,7 @@ def fault_of(text: str, *keys: str) -> str | None:
         "18 of 60 patients on propranolol were tired, and 6 of 60 (10%) on placebo.",
         "The P value was .004 in women over 65.",
         "One trial of 120 people found this.",
+        "People with type 1 diabetes did not differ.",
     ],
 )
 def test_figures_of_the_passage_stand_rounded_converted_and_in_words(text: str) -> None:
@@ -143,6 +144,14 @@ def test_an_excluded_class_stands_as_no_option() -> None:
             "Timolol helps (high certainty), propranolol may (low certainty).",
         ),
         ("For propranolol the certainty is moderate.", "For propranolol the certainty is low."),
+        (
+            "Certainty is high for timolol, and moderate for propranolol.",
+            "Certainty is high for timolol, and low for propranolol.",
+        ),
+        (
+            "Timolol helps with high certainty, propranolol with moderate certainty.",
+            "Timolol helps with high certainty, propranolol with low certainty.",
+        ),
     ],
 )
 def test_certainty_is_worded_no_higher_than_it_was_rated(text: str, due: str) -> None:

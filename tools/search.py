@@ -302,7 +302,7 @@ class Source:
         if not query.strip():
             raise SourceRefused(self.name, "cannot search for nothing: the query is empty")
         if (library := local_library(self.transport)) is not None:
-            return library.find(self, query, max_results, filters)
+            return await asyncio.to_thread(library.find, self, query, max_results, filters)
         return await self.find_online(query, max_results, filters)
 
     async def find_online(self, query: str, max_results: int, filters: Filters | None) -> SourceReply:
@@ -395,7 +395,7 @@ class Source:
         async with self:
             library = local_library(self.transport)
             if library is not None:
-                return library.look_up(self, names)
+                return await asyncio.to_thread(library.look_up, self, names)
             return await self.look_up_online(*names)
 
     async def look_up_online(self, *names: str) -> SourceReply:

@@ -51,6 +51,7 @@ class UpTo:
 Line = Annotated[str, UpTo(300, least=1)]
 Query = Annotated[str, UpTo(MAX_QUERY, least=1)]
 ShortName = Annotated[str, UpTo(100, least=1)]
+RecordKey = Annotated[str, UpTo(300, least=1)]
 Score = Annotated[int, Field(ge=0, le=10)]
 Count = Annotated[int, Field(ge=0)]
 """People; 0 where they are not told, since small models write a number rather than null."""
@@ -267,7 +268,7 @@ class SentenceDraft(Draft):
     """A sentence of a report in a model's words, with the keys of what it rests on."""
 
     text: Annotated[str, UpTo(MAX_SENTENCE, least=1)]
-    keys: Annotated[list[ShortName], UpTo(MAX_KEYS)]
+    keys: Annotated[list[RecordKey], UpTo(MAX_KEYS)]
 
 
 class DrugParagraphDraft(Draft):

@@ -17,12 +17,14 @@ from willowbark.tools.appraisal.judgement import (
     StruckRow,
 )
 from willowbark.tools.lexicon import canonical_drug, find_drugs
+from willowbark.tools.reading.screening import addressed_to_machines
 from willowbark.tools.records.enclosure import visible
 
 from .drafts import JudgeDraft
 
 SMALL = 12
 """Up to which a whole number may be a count of studies or levels, which stands in no record."""
+_MARKUP = re.compile(r"https?:|www\.|\w@\w|[<>`|]\S|\]\(|\b[\w-]+\.(?:com|org|net|invalid|example|io)\b", re.IGNORECASE)
 _FIGURE = re.compile(r"\d+(?:[.,]\d+)*")
 
 
@@ -104,6 +106,9 @@ class CheckedWords:
     def keep(self, text: str, keys: Sequence[str] = ()) -> str:
         """Return a text on one line if its figures and drugs stand in the records named, else in any; else nothing."""
         said = " ".join(visible(text).split())
+        if _MARKUP.search(said) or addressed_to_machines(said):
+            self.dropped.append("holds an address, markup or an order")
+            return ""
         among = self._read(keys) or list(self._told)
         told = " ".join(part for key in among for part in self._told[key])
         figures = {_FIGURE.sub(_plainly, found) for found in _FIGURE.findall(told)}

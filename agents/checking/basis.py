@@ -6,8 +6,10 @@ from typing import Any
 
 from willowbark.tools.appraisal import Level
 from willowbark.tools.lexicon import find_drugs, is_class_member
+from willowbark.tools.reading.reading import StudyDesign
 from willowbark.tools.records.study import Comparison, Study
 
+_DESIGNS = frozenset(StudyDesign) - {StudyDesign.unknown}
 TABLE = "table"
 """Key of what code computed: levels of certainty, counts, cautions."""
 
@@ -84,6 +86,8 @@ def source_of_study(study: Study, title: str) -> CitedSource:
     """Return what sentences may rest on in a study: its passages, and the values of its arms."""
     passages = list(dict.fromkeys(passages_of(study)))
     values = [describe_arm(arm.name, arm.drugs, arm.dose, arm.n) for arm in study.arms]
+    values += [f"design: {StudyDesign(study.design).label}"] if study.design in _DESIGNS else []
+    values += [f"primary outcome: {row.outcome}" for row in study.comparisons if row.primary and row.outcome]
     values += [f"{study.randomised} randomised"] if study.randomised is not None else []
     values += [f"{study.analysed} analysed"] if study.analysed is not None else []
     for comparison in study.comparisons:

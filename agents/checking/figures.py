@@ -17,6 +17,7 @@ from collections.abc import Iterator, Sequence
 from itertools import product
 from typing import NamedTuple
 
+from willowbark.tools.lexicon import find_conditions, find_drugs
 from willowbark.tools.lexicon.matching import cue_regex
 from willowbark.tools.reading.numbers import NUMBER_WORDS, spelled_number
 from willowbark.tools.reading.text import plain
@@ -80,9 +81,9 @@ def missing_figures(sentence: str, sources: Sequence[CitedSource], question: str
         sources: what it cites.
         question: whose figures may be repeated.
     """
+    written = _without_names(plain(sentence))
     text = plain("\n".join([*(source.text for source in sources), *(source.key for source in sources), question]))
     known = list(figures_in(text))
-    written = plain(sentence)
     missing = [name for name in map(re.Match.group, _NAME.finditer(written)) if not _has_word(text, name)]
     studies = sum(source.is_study for source in sources)
     for figure in figures_in(written):
@@ -91,6 +92,13 @@ def missing_figures(sentence: str, sources: Sequence[CitedSource], question: str
             missing.append(figure.written)
     missing += [word for word in _proportions(written) if not _is_proportion(word, known, text)]
     return missing
+
+
+def _without_names(text: str) -> str:
+    """Blank the names of conditions and drugs, whose digits are no figures: type 1 diabetes, omega-3 fatty acids."""
+    for name in (*find_conditions(text), *find_drugs(text)):
+        text = text[: name.start] + " " * (name.end - name.start) + text[name.end :]
+    return text
 
 
 def figures_in(text: str) -> Iterator[WrittenFigure]:
@@ -194,4 +202,6 @@ def _is_proportion(word: str, known: Sequence[WrittenFigure], text: str) -> bool
 
 
 def _has_word(text: str, word: str) -> bool:
-    return re.search(rf"(?<!\w){re.escape(word)}(?!\w)", text, re.IGNORECASE) is not None
+    """Whether a text has a word or name, with blanks or hyphens between its parts."""
+    parts = [re.escape(part) for part in word.split("-")]
+    return re.search(rf"(?<!\w){'[- ]?'.join(parts)}(?!\w)", text, re.IGNORECASE) is not None

@@ -117,10 +117,9 @@ def _is_comparator(text: str, mention: Mention, mentions: Sequence[Mention], bas
 
 
 def _find_overstatement(text: str, mentions: Sequence[Mention], basis: WritingBasis) -> SentenceFault | None:
-    for level, start, _ in _worded_levels(text):
-        drugs = _drugs_of(start, mentions)
-        unrated = [mention.text for mention in drugs if mention.name not in basis.levels]
-        if unrated and level in ("moderate", "high"):
+    for worded in _worded_levels(text, mentions):
+        unrated = [mention.text for mention in worded.drugs if mention.name not in basis.levels]
+        if unrated and worded.level in ("moderate", "high"):
             return SentenceFault("words a certainty that was not rated", unrated[0])
     is_sure = cue_regex("sure", __package__).search(text)
     if is_sure and not cue_regex("unproven", __package__).search(text):
@@ -138,34 +137,54 @@ def lower_certainty(text: str, basis: WritingBasis) -> str:
     >>> lower_certainty("Propranolol prevents attacks (moderate certainty).", basis)
     'Propranolol prevents attacks (low certainty).'
     """
-    mentions = find_drugs(text)
-    for level, start, end in reversed(_worded_levels(text)):
-        rated = [basis.levels[each.name] for each in _drugs_of(start, mentions) if each.name in basis.levels]
-        most = min(rated, key=LEVELS.index, default=level)
-        if LEVELS.index(most) < LEVELS.index(level):
-            phrase = _LEVEL_WORD.sub(most, text[start:end], count=1)
-            text = text[:start] + phrase + text[end:]
+    for worded in reversed(_worded_levels(text, find_drugs(text))):
+        rated = [basis.levels[each.name] for each in worded.drugs if each.name in basis.levels]
+        most = min(rated, key=LEVELS.index, default=worded.level)
+        if LEVELS.index(most) < LEVELS.index(worded.level):
+            phrase = _LEVEL_WORD.sub(most, text[worded.start : worded.end], count=1)
+            text = text[: worded.start] + phrase + text[worded.end :]
     return text
 
 
-def _worded_levels(text: str) -> list[tuple[Level, int, int]]:
-    """Find levels of certainty in a sentence with their offsets, in order."""
-    found = list[tuple[Level, int, int]]()
+class WordedLevel(NamedTuple):
+    """A level of certainty in a sentence, with the drugs of which it is said."""
+
+    level: Level
+    start: int
+    end: int
+    drugs: list[Mention]
+
+
+def _worded_levels(text: str, mentions: Sequence[Mention]) -> list[WordedLevel]:
+    """Find levels of certainty in a sentence, in order; where it words one, others need not repeat "certainty"."""
+    found = list[tuple[int, int, Level]]()
     for level in LEVELS:
-        matches = cue_regex(f"certainty {level}", __package__).finditer(text)
-        spans = [(match.start(), match.end()) for match in matches]
-        found += [(level, start, end) for start, end in spans if not _is_within(start, end, found)]
-    return sorted(found, key=lambda each: each[1])
+        matches = list(cue_regex(f"certainty {level}", __package__).finditer(text))
+        if cue_regex("of certainty", __package__).search(text):
+            matches += cue_regex(f"further {level}", __package__).finditer(text)
+        for match in matches:
+            if not any(start < match.end() and match.start() < end for start, end, _ in found):
+                found.append((match.start(), match.end(), level))
+    found.sort()
+    worded = []
+    for at, (start, end, level) in enumerate(found):
+        before = found[at - 1][1] if at else 0
+        after = found[at + 1][0] if at + 1 < len(found) else len(text)
+        worded.append(WordedLevel(level, start, end, _drugs_of(text, start, end, before, after, mentions)))
+    return worded
 
 
-def _is_within(start: int, end: int, found: Sequence[tuple[Level, int, int]]) -> bool:
-    """Whether a phrase is part of one found before: "very low certainty" holds "low certainty"."""
-    return any(first <= start and end <= last for _, first, last in found)
+def _drugs_of(text: str, start: int, end: int, before: int, after: int, mentions: Sequence[Mention]) -> list[Mention]:
+    """Return the drugs of which a level is said: in "moderate for A" those after it, else those before it, else all.
 
-
-def _drugs_of(start: int, mentions: Sequence[Mention]) -> list[Mention]:
-    """Return the drugs that a level is said of: those named before it, else all."""
-    return [mention for mention in mentions if mention.end <= start] or list(mentions)
+    Those of the levels before and after it, which end and begin at two other offsets, are theirs.
+    """
+    following = [mention for mention in mentions if end <= mention.start < after]
+    preceding = [mention for mention in mentions if before <= mention.start < start]
+    is_of_following = text[start:end].casefold().endswith(" for") or text[end : end + 5].casefold() == " for "
+    if is_of_following and following:
+        return following
+    return preceding or following or list(mentions)
 
 
 __all__ = ["TABLE", "SentenceFault", "clean_text", "find_fault", "lower_certainty"]

@@ -57,6 +57,8 @@ class WrittenAnswer(BaseModel, frozen=True, extra="forbid"):
     """Sentences that stand and that no checker saw."""
     unchecked_because: str = ""
     """Why; empty where all were checked."""
+    outdated: list[str] = []
+    """Keys of records whose rows people corrected since it was written: sentences that cite them are stale."""
 
     def sentences(self) -> Iterator[CheckedSentence]:
         """Yield all sentences in the order of a report."""
@@ -84,9 +86,17 @@ class WrittenAnswer(BaseModel, frozen=True, extra="forbid"):
 
     @property
     def warning(self) -> str:
-        """What a reader has to know before the first sentence; empty where a checker saw all."""
-        if not self.unchecked:
-            return ""
+        """What a reader has to know before the first sentence; empty where a checker saw all that stands."""
         every = len(list(self.sentences()))
-        which = "Not checked" if self.unchecked == every else f"{self.unchecked} of {every} sentences not checked"
-        return f"{which} against the passages that it cites, since {self.unchecked_because}."
+        lines = list[str]()
+        if self.unchecked:
+            which = "Not checked" if self.unchecked == every else f"{self.unchecked} of {every} sentences not checked"
+            lines.append(f"{which} against the passages that it cites, since {self.unchecked_because}.")
+        stale = sum(self.is_stale(sentence) for sentence in self.sentences())
+        if stale:
+            lines.append(f"Stale: {stale} of {every} sentences rest on rows that people corrected since.")
+        return " ".join(lines)
+
+    def is_stale(self, sentence: CheckedSentence) -> bool:
+        """Whether a sentence cites a record whose row people corrected since it was written."""
+        return not set(sentence.citations).isdisjoint(self.outdated)

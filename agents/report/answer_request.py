@@ -212,13 +212,13 @@ def _entries(material: Material, candidates: Sequence[Candidate]) -> Iterator[Ci
         if record.key in studied or record.paper is not None or record.trial is not None:
             continue
         told = readable(record)
-        passages = [told.content[:SHOWN_ENTRY]]
+        passages = [told.content.removeprefix(told.citation.title).strip()[:SHOWN_ENTRY]]
         if isinstance(record.record, Label):
             sections = label_sections(told)
             passages = [f"{name}: {sections[name][:SHOWN_ENTRY]}" for name in _WARNINGS if name in sections] or passages
         drug = getattr(record.record, "drug", None)
         drugs = frozenset((drug,)) if drug else frozenset()
-        yield CitedSource(record.key, _title_of(record), tuple(dict.fromkeys(passages)), drugs=drugs)
+        yield CitedSource(record.key, _title_of(record), tuple(filter(None, dict.fromkeys(passages))), drugs=drugs)
 
 
 def _steps(chains: Iterable[Chain], records: Mapping[str, Evidence]) -> Iterator[CitedSource]:
@@ -253,7 +253,9 @@ def _compute_table(
     if material.silent_sources:
         whole = f"{whole}; did not answer: {listed(list(map(title_of, material.silent_sources)))}"
     computed = [short(sentence, 400) for sentence in answered.sentences] if answered else []
-    table = {"": " ".join([f"{whole}.", *computed])}
+    gaps = material.assessments[-1].gaps if material.assessments else []
+    missing = [f"The judge named as missing: {'; '.join(gaps)}."] if gaps else []
+    table = {"": " ".join([f"{whole}.", *computed, *missing])}
     for candidate in candidates:
         table[candidate.drug] = _describe_candidate(candidate, material)
     return table

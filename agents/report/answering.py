@@ -5,12 +5,12 @@ from dataclasses import dataclass, field, replace
 
 from willowbark.agents.autogen import CancellationToken, ChatCompletionClient, RequestUsage
 from willowbark.tools.lexicon import canonical_drug
-from willowbark.tools.records.enclosure import unmarked
+from willowbark.tools.records.enclosure import enclose_lines, unmarked
 
 from ..asking import Aids, ModelAnswer, add_usage, analyst_name, ask, to_ask
 from ..asking.drafts import MendedDraft, SentenceDraft, SentenceVerdictDraft, WrittenDraft
 from ..checking.basis import TABLE, WritingBasis
-from ..checking.checker import SentenceChecker
+from ..checking.checker import SentenceChecker, describe_source
 from ..checking.table import clean_text, find_fault, lower_certainty
 from ..checking.written import (
     MOST_WORDS,
@@ -145,8 +145,17 @@ class Answering:
     ) -> list[_Piece]:
         """Return sentences as their writer mended them; those left out are dropped for their first reason."""
         lines = [_describe_fault(at, piece) for at, piece in enumerate(pieces, 1)]
-        asked = "\n".join(["These sentences don't stand. Mend each by its number, or leave it out:", *lines])
-        messages = to_ask(self.system_message, self.request.text, asked, source=self.name)
+        keys = [key for piece in pieces for key in piece.draft.keys]
+        texts = " ".join(piece.draft.text for piece in pieces)
+        sources = [describe_source(source) for source in self.basis.cited(keys, texts)]
+        asked = [
+            f"Question: {self.request.question}",
+            "What the sentences below cite:",
+            enclose_lines(sources, self.request.marker),
+            "These sentences don't stand. Mend each by its number from what it cites, or leave it out:",
+            *lines,
+        ]
+        messages = to_ask(self.system_message, "\n".join(asked), source=self.name)
         answer = await ask([client], messages, MendedDraft, token, request=self.request)
         add_usage(self.usage, answer.usage)
         self.notes += [f"{self.name}: {failure}" for failure in answer.failures]

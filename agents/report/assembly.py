@@ -9,6 +9,7 @@ from typing import Any
 
 from willowbark.tools.appraisal.candidates import APPROVED_PHASE, STANDARD, Candidate, is_condition
 from willowbark.tools.appraisal.harms import boxed
+from willowbark.tools.appraisal.judgement import JudgeView
 from willowbark.tools.mechanism import Chain, MechanismFindings, Node, Step
 from willowbark.tools.reading.screening import is_addressed_to_machines
 from willowbark.tools.reading.sections import licence_of, stated_limits
@@ -29,6 +30,7 @@ from .summary import first_screen, in_short, rate_confidence
 from .tables import best_estimate, evidence_table, flow, list_studies, rows_with_word, search_log, trial_table
 from .texts import References, Said, write_line, write_lines
 from .tree import rows_of_blocks
+from .whole import take_sentences
 
 MAX_GAPS = 10  # of a judge; also the maximum of its findings
 MAX_TARGETS = 2  # in a proposed mechanism
@@ -78,6 +80,7 @@ def assemble(material: Material, mechanisms: MechanismFindings) -> ResearchRepor
         written=written,
         summary_parts=parts,
         research_question=material.dossier.question,
+        asked_as=material.dossier.asked_as,
         answer=answer,
         methodology=references.write("Methodology", methodology(material)),
         hypotheses_tested=[{**h.model_dump(), "verdict": verdicts[h.drug]} for h in mechanisms.hypotheses.hypotheses],
@@ -101,6 +104,9 @@ def assemble(material: Material, mechanisms: MechanismFindings) -> ResearchRepor
         tokens_used=material.tokens_used,
         usage=list(material.usage),
         analyst=material.analyst,
+        work=material.work,
+        judge_view=judged.view if judged else JudgeView(),
+        unread_records=material.dossier.unread,
         model_failed=material.model_failed,
         approval=material.approval,
         stop_reason=material.reason,
@@ -161,7 +167,7 @@ def _drug_candidate(
         group=candidate.group,
         cautions=[
             *candidate.cautions,
-            *(f"Boxed warning: “{short(box.sentence, LONGEST)}” ({box.key})" for box in boxes),
+            *(f"Boxed warning: “{take_sentences(box.sentence, LONGEST)}” ({box.key})" for box in boxes),
         ],
         labelled_routes=_routes_of(candidate, material),
         combination=list(candidate.combination),

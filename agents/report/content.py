@@ -11,6 +11,7 @@ from willowbark.tools.appraisal import Level, Quality
 from willowbark.tools.appraisal.candidates import CandidateGroup
 from willowbark.tools.appraisal.certainty import STOPPED, CandidateOutcome, StudyFacts
 from willowbark.tools.appraisal.corrected import PersonsWord
+from willowbark.tools.appraisal.judgement import JudgeView
 from willowbark.tools.appraisal.posted import PostedFinding
 from willowbark.tools.appraisal.sorting import SortedDrug
 from willowbark.tools.appraisal.suitability import is_barred
@@ -23,8 +24,10 @@ from willowbark.tools.wording import counted
 
 from ..approval import Approval
 from ..asking.claims import Claim
+from ..asking.reader import UnreadRecord
 from ..checking.written import WrittenAnswer
 from ..pictures import estimate
+from ..work import WorkShare
 from .forms.blocks import Block, Cite
 from .forms.markdown import blocks_in_markdown
 
@@ -471,6 +474,8 @@ class ReportContent(BaseModel, extra="forbid"):
     summary_parts: list[SummaryPart] = []
     """The first screen, of which the summary is as much as fits."""
     research_question: str
+    asked_as: str = ""
+    """The question in the words in which it was asked, where a model put it into others; empty if it did not."""
     written: WrittenAnswer | None = None
     """The answer in a language model's words, each sentence cited and checked; None where none wrote."""
     answer: ReportSection | None = None
@@ -513,6 +518,12 @@ class ReportContent(BaseModel, extra="forbid"):
     """By agent and round; empty without a language model or an account."""
     analyst: str | None = None
     """The model that wrote, or its fallback with the reason."""
+    work: WorkShare | None = None
+    """How much of the run the model did that was asked for; None if none was."""
+    judge_view: JudgeView = JudgeView()
+    """What the judge made of the evidence at the end, in its own words, each with the records that it rests on."""
+    unread_records: list[UnreadRecord] = []
+    """What was fetched and of which no model read anything that stands, each with the reason."""
     model_failed: bool = False
     """Whether the fallback wrote because the model failed."""
     approval: Approval | None = None

@@ -20,6 +20,7 @@ from ..asking.claims import Verdicts
 from ..assessment import JudgeAssessment, sources_breakdown
 from ..checking.written import WrittenAnswer
 from ..findings import Dossier
+from ..work import WorkShare
 from .content import TurnUsage
 
 MAX_DETAILED = 24  # drugs in detail; the others with a result have a line each
@@ -41,6 +42,8 @@ class Material:
     notes: Sequence[str] = ()
     tokens_used: int = 0
     analyst: str = "unknown"
+    work: WorkShare | None = None
+    """How much the model did that was asked for; None if none was."""
     model_failed: bool = False
     """Whether the draft is not by the first model."""
     stop_reason: str | None = None

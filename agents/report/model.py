@@ -15,20 +15,22 @@ from willowbark.tools.records.enclosure import GUIDANCE
 from willowbark.tools.whole_file import write_file
 from willowbark.tools.wording import counted, nearest
 
-from ..findings import DIRECTIONS, MOST_BYTES, NOT_RATED, EvidenceDigest, EvidenceLine, describe_study, make_digest
 from ..pictures.overview import Overview
 from .charts import overview_of
-from .content import NOT_REPORTED, DrugCandidate, ReportContent
+from .content import DrugCandidate, ReportContent
 from .dossier import make_dossier
 from .forms.blocks import ReportTree
 from .forms.html import notebook_html
 from .forms.markdown import APPENDIX_METHOD, appendix_in_markdown, as_markdown
 from .frames import FrameLibrary, FrameName, make_frame
 from .tree import brief, document
+from .whole import WholeAnswer, whole_answer
 
 if TYPE_CHECKING:
     import pandas as pd
     import polars as pl
+
+MOST_ANSWER = 8_000  # bytes of an answer to pass on, some 2,000 tokens
 
 
 class UnknownDrug(UsageError, KeyError):
@@ -122,26 +124,12 @@ class ResearchReport(ReportContent):
         """Return the short report: the tree's first screen and tables of candidates."""
         return brief(self)
 
-    def to_digest(self, most_bytes: int = MOST_BYTES) -> EvidenceDigest:
-        """Return a digest in at most `most_bytes`: the answer, and studies with quotes by drug."""
-        answer = self.summary_parts[0].line if self.summary_parts else self.executive_summary
-        if self.written is not None and self.written.answer:
-            answer = " ".join([self.written.warning, *(sentence.text for sentence in self.written.answer)]).strip()
-            answer = f"{answer} ({self.written.provenance})"
-        lines = [
-            EvidenceLine(
-                drug=candidate.name,
-                direction=row.direction,
-                certainty=NOT_RATED if candidate.certainty == NOT_REPORTED else candidate.certainty,
-                study=describe_study(row.design, row.date, row.sample_size),
-                id=row.key,
-                quote=row.sentence,
-            )
-            for candidate in self.candidates
-            for row in self.evidence_table
-            if row.drug == candidate.name and row.sentence and not row.retracted and row.direction in DIRECTIONS
-        ]
-        return make_digest(self.research_question, answer, lines, most_bytes)
+    def to_digest(self, most_bytes: int = MOST_ANSWER) -> WholeAnswer:
+        """Return the answer to pass on as it is: sentences, provenance, cautions, gaps, whole quotes by drug.
+
+        `most_bytes` bounds it, as JSON and as text, by leaving quotes off.
+        """
+        return whole_answer(self, most_bytes)
 
     def to_markdown(self, appendix: str = APPENDIX_METHOD) -> str:
         """Return the report as Markdown, without its appendix.

@@ -85,7 +85,8 @@ _NAMES = {OTHER_CALLS: "question read, lost answers"}
 
 def first_screen(report: ReportContent) -> Section:
     """Build the first screen: the answer as a model wrote it, if one did; what code computed of it."""
-    parts = list(_write_answer(report))
+    parts = [paragraph(report.work.line)] if report.work is not None and report.work.line else []
+    parts += _write_answer(report)
     for part in report.summary_parts:
         is_lead = not part.label and report.written is None
         label = Text(f"{part.label}: ", "strong") if part.label else ""
@@ -101,7 +102,8 @@ def _write_answer(report: ReportContent) -> Iterator[Paragraph]:
     if written is None:
         return
     if written.warning:
-        yield paragraph(Text("not checked", "flag"), f" {written.warning}")
+        flag = "not checked" if written.unchecked else "stale"
+        yield paragraph(Text(flag, "flag"), f" {written.warning}")
     yield _written(report, written.answer, look="lead")
     yield paragraph(written.provenance, look="small")
     yield paragraph(Text("computed", "mark"), " from the studies that were read, by code:", look="small")
@@ -113,6 +115,8 @@ def _written(
     """Write sentences of a model as a paragraph, marked as written, each with its citations."""
     nodes: list[TreeNode] = [Text("written", "mark")]
     for sentence in sentences:
+        is_stale = report.written is not None and report.written.is_stale(sentence)
+        nodes += flow(" ", Text("stale", "flag")) if is_stale else ()
         nodes += [*flow(f" {sentence.text}"), *flow(report.cite(sentence.citations))]
     return Paragraph(tuple(nodes), look)
 
@@ -563,7 +567,7 @@ def document(report: ReportContent) -> ReportTree:
         appended.append(replace(references(report, cited, None), title="Further references", id="more-references"))
     return ReportTree(
         report.title,
-        _shown_question(report.research_question),
+        _show_question(report),
         (paragraph(f"{when} · {report.disclaimer}", look="small"),),
         (*main, references(report, 0, cited)),
         (paragraph(generated, look="small"),),
@@ -571,10 +575,12 @@ def document(report: ReportContent) -> ReportTree:
     )
 
 
-def _shown_question(question: str) -> str:
-    """Return a question with what was understood, if it was asked in bare words."""
-    understood = parse_question(question).understood
-    return f"{question} (understood as “{understood}”)" if understood else question
+def _show_question(report: ReportContent) -> str:
+    """Return the question as it was asked, with what was understood, if a model or rules put it into other words."""
+    question = report.research_question
+    understood = parse_question(question).understood or (question if report.asked_as else "")
+    asked = report.asked_as or question
+    return f"{asked} (understood as “{understood}”)" if understood else asked
 
 
 def brief(report: ReportContent) -> ReportTree:

@@ -61,8 +61,8 @@ def train(sources: Sequence[Source], plan: Plan, out: Path, *, closing: bool) ->
     network = Network(len(vocabulary.names))
     load_base(network, base, vocabulary.kept, vocabulary.names)
     Fit(network, plan, out, _say).fit(parts["training"], parts["development"], pieces)
-    read = [pair for case in parts["training"] for pair in case.pairs if "verdict" in pair.told]
-    truth = np.array([pair.told["verdict"] for pair in read])
+    read = [pair for case in parts["training"] for pair in case.pairs if "verdict" in pair.values]
+    truth = np.array([pair.values["verdict"] for pair in read])
     words = learn_words([pair.words for pair in read], truth, np.array([pair.weight for pair in read], np.float32))
     words = WordHead.load(words.store())
     predictions = predict(network, parts["development"])
@@ -85,9 +85,9 @@ def train(sources: Sequence[Source], plan: Plan, out: Path, *, closing: bool) ->
         "file": {"bytes": len(weights), "sha256": hashlib.sha256(weights).hexdigest()},
     }
     if closing:
-        told = predict(network, parts["closing"])
-        figures = describe(list_verdicts(told, words), settled)
-        card["closing"] = {**figures, **score(told), **score_roles(network, parts["closing"])}
+        apart = predict(network, parts["closing"])
+        figures = describe(list_verdicts(apart, words), settled)
+        card["closing"] = {**figures, **score(apart), **score_roles(network, parts["closing"])}
     card["processor minutes"] = round((time.process_time() - begun) / 60, 1)
     (out / "card.json").write_text(json.dumps(card, indent=1), encoding="utf-8")
     return card

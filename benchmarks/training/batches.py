@@ -140,7 +140,7 @@ class _Maker:
                 [flag_condition(self.records[at], row.condition) for at, row in conditions], dtype=torch.float32
             ).reshape(len(conditions), CONDITION_FLAGS),
             fields={
-                name: torch.tensor([pair.told.get(name, NOT_TOLD) for _, pair in pairs], dtype=torch.long)
+                name: torch.tensor([pair.values.get(name, NOT_TOLD) for _, pair in pairs], dtype=torch.long)
                 for name in FIELDS
             },
             sentence=torch.tensor(

@@ -38,12 +38,12 @@ class Settled(NamedTuple):
 
 def list_verdicts(predictions: Sequence[Prediction], head: WordHead) -> Verdicts:
     """List what is told of labelled pairs."""
-    read = [each for each in predictions if "verdict" in each.case.told]
+    read = [row for row in predictions if "verdict" in row.case.values]
     return Verdicts(
-        np.array([each.case.told["verdict"] for each in read], np.int64),
-        np.array([each.case.ask.is_sure for each in read], bool),
-        np.array([each.fields["verdict"] for each in read], np.float32),
-        np.array([head.tell(each.case.words) for each in read], np.float32),
+        np.array([row.case.values["verdict"] for row in read], np.int64),
+        np.array([row.case.ask.is_sure for row in read], bool),
+        np.array([row.fields["verdict"] for row in read], np.float32),
+        np.array([head.tell(row.case.words) for row in read], np.float32),
     )
 
 
@@ -75,26 +75,26 @@ def _find_least(joined: Floats, verdicts: Verdicts, name: str) -> float:
 def describe(verdicts: Verdicts, settled: Settled) -> dict[str, Any]:
     """Return what the joined verdicts are worth on labelled pairs, in percent."""
     joined = join_verdicts(verdicts.by_network, verdicts.by_words, settled.powers)
-    said = joined.argmax(1)
+    chosen = joined.argmax(1)
     chances = joined.max(1)
     figures: dict[str, Any] = {
-        "pairs": len(said),
-        "right": _percent(said == verdicts.truth),
-        "right, sure labels": _percent((said == verdicts.truth)[verdicts.is_sure]),
+        "pairs": len(chosen),
+        "right": _percent(chosen == verdicts.truth),
+        "right, sure labels": _percent((chosen == verdicts.truth)[verdicts.is_sure]),
         "right, network alone": _percent(verdicts.by_network.argmax(1) == verdicts.truth),
         "right, words alone": _percent(verdicts.by_words.argmax(1) == verdicts.truth),
-        "calibration error": round(_measure_calibration(chances, said == verdicts.truth), 4),
+        "calibration error": round(_measure_calibration(chances, chosen == verdicts.truth), 4),
     }
     for name, least in settled.shown.items():
         at = FIELDS["verdict"].index(name)
-        shown = (said == at) & (joined[:, at] >= least)
-        figures[f"{name} told"] = _describe_share(said == at, verdicts.truth == at)
+        shown = (chosen == at) & (joined[:, at] >= least)
+        figures[f"{name} told"] = _describe_share(chosen == at, verdicts.truth == at)
         figures[f"{name} shown"] = _describe_share(shown, verdicts.truth == at)
     return figures
 
 
-def _describe_share(said: Any, true: Any) -> str:
-    return f"{_percent(true[said])} right of {int(said.sum())}, {_percent(said[true])} of {int(true.sum())} found"
+def _describe_share(chosen: Any, true: Any) -> str:
+    return f"{_percent(true[chosen])} right of {int(chosen.sum())}, {_percent(chosen[true])} of {int(true.sum())} found"
 
 
 def _percent(hits: Any) -> float:

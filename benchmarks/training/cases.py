@@ -40,7 +40,7 @@ class Ask(NamedTuple):
 
     drug: str
     condition: str
-    told: Mapping[str, str]
+    values: Mapping[str, str]
     """Values of `FIELDS`; those that were not asked for are absent."""
     start: int | None = None
     """Where the sentence that carries the verdict starts; None if none does."""
@@ -68,7 +68,7 @@ class PairCase(NamedTuple):
     """A drug and a condition in a cut record, with what is to be told of them."""
 
     pair: CutPair
-    told: Mapping[str, int]
+    values: Mapping[str, int]
     """By field the index of its value."""
     sentence: int | None
     """Which of the cut record's sentences carries the verdict; None if it was left out or none does."""
@@ -113,11 +113,11 @@ def read_sources(folder: Path) -> list[Source]:
             source.is_closing |= not is_open(source.pmid)
     for path in sorted(FOLDER.glob("studies_*.jsonl")):
         for label in _read_if_there(path):
-            known = records.get(label["record"].removeprefix("pmid:"))
-            if known is not None:
-                _add_study(known, label)
-    found = [source for source in records.values() if source.asks or source.study or source.roles]
-    return sorted([*found, *_read_registered(folder, {source.pmid: source for source in found})], key=_get_pmid)
+            labelled = records.get(label["record"].removeprefix("pmid:"))
+            if labelled is not None:
+                _add_study(labelled, label)
+    sources = [source for source in records.values() if source.asks or source.study or source.roles]
+    return sorted([*sources, *_read_registered(folder, {source.pmid: source for source in sources})], key=_get_pmid)
 
 
 def _get_pmid(source: Source) -> str:
@@ -130,20 +130,20 @@ def _read_if_there(path: Path) -> Iterator[dict[str, Any]]:
 
 
 def _add_labels(records: Mapping[str, Source]) -> None:
-    asked = ("role", "verdict", "match", "kind", "effect", "comparator")
+    names = ("role", "verdict", "match", "kind", "effect", "comparator")
     for label in labels():
         if label.pmid in records:
-            told = {name: getattr(label, name) for name in asked}
+            values = {name: getattr(label, name) for name in names}
             source = records[label.pmid]
-            source.asks.append(Ask(label.drug, label.condition, told, label.start, label.sure))
+            source.asks.append(Ask(label.drug, label.condition, values, label.start, label.sure))
             source.is_closing |= is_apart(label)
     for path in sorted(FOLDER.glob("primary_*.tsv")):
         with path.open(encoding="utf-8") as file:
             for row in csv.DictReader(file, delimiter="\t"):
                 if row["pmid"] in records:
-                    told = {name: row[name] for name in ("primary", "indication")}
-                    told["alone"] = "alone" if row["alone"] == "1" else "not_alone"
-                    ask = Ask(row["drug"], row["condition"], told, None, row["sure"] == "1", "primary")
+                    values = {name: row[name] for name in ("primary", "indication")}
+                    values["alone"] = "alone" if row["alone"] == "1" else "not_alone"
+                    ask = Ask(row["drug"], row["condition"], values, None, row["sure"] == "1", "primary")
                     records[row["pmid"]].asks.append(ask)
 
 
@@ -156,10 +156,10 @@ def _add_study(source: Source, label: Mapping[str, Any]) -> None:
     target = next((name for name, role in source.roles.items() if role in _TARGET), None)
     for drug in label["drugs"]:
         if target and drug["role"] in FIELDS["role"]:
-            told = {"role": drug["role"]}
+            values = {"role": drug["role"]}
             if drug["alone"] is not None:
-                told["alone"] = "alone" if drug["alone"] else "not_alone"
-            source.asks.append(Ask(drug["name"], target, told, None, label["sure"] == 1, "studies"))
+                values["alone"] = "alone" if drug["alone"] else "not_alone"
+            source.asks.append(Ask(drug["name"], target, values, None, label["sure"] == 1, "studies"))
 
 
 def is_closing_trial(pmid: str) -> bool:
@@ -167,19 +167,19 @@ def is_closing_trial(pmid: str) -> bool:
     return bucket_of(f"registered{pmid}", 2) == 0
 
 
-def _read_registered(folder: Path, known: Mapping[str, Source]) -> Iterator[Source]:
+def _read_registered(folder: Path, by_pmid: Mapping[str, Source]) -> Iterator[Source]:
     """Yield papers with a registered p value, which tells the primary outcome; add it to those that are known."""
     path = folder / "clinifact_half.jsonl.gz"
     if not path.exists():
         return
     for row, trial in zip(read_lines(path), read_trials(path), strict=True):
         pmid = str(row["pmid"])
-        source = known.get(pmid) or Source(pmid, trial.title, trial.text)
+        source = by_pmid.get(pmid) or Source(pmid, trial.title, trial.text)
         source.is_closing |= is_closing_trial(pmid)
         if trial.label != ANOTHER and trial.drug and trial.condition:
             primary = "met" if trial.label == MET else "not_met"
             source.asks.append(Ask(trial.drug, trial.condition, {"primary": primary}, None, True, "registered"))
-            if pmid not in known:
+            if pmid not in by_pmid:
                 yield source
 
 
@@ -200,13 +200,13 @@ def cut_source(source: Source, pieces: Pieces) -> RecordCase:
     for ask in source.asks:
         view = View(document, ask.drug, ask.condition)
         pair = cut_pair(record, view, pieces)
-        told = {name: FIELDS[name].index(value) for name, value in ask.told.items() if value in FIELDS[name]}
+        values = {name: FIELDS[name].index(value) for name, value in ask.values.items() if value in FIELDS[name]}
         sentence = orders.get(_find_sentence(document, ask.start))
         weight = 1.0 if ask.is_sure else UNSURE
-        pairs.append(PairCase(pair, told, sentence, weight, find_features(view), ask))
-        if "match" in ask.told:
-            roles[pair.condition].append(_find_roles(ask.told))
-    conditions = [ConditionCase(condition, _join_roles(found)) for condition, found in roles.items()]
+        pairs.append(PairCase(pair, values, sentence, weight, find_features(view), ask))
+        if "match" in ask.values:
+            roles[pair.condition].append(_find_roles(ask.values))
+    conditions = [ConditionCase(condition, _join_roles(possible)) for condition, possible in roles.items()]
     purposes: dict[int, int] = {}
     roles_told = list_condition_roles(source, document)
     if roles_told:
@@ -227,23 +227,23 @@ def _find_sentence(document: Document, start: int | None) -> int:
     return next((sentence.order for sentence in document.sentences if start < sentence.end), -1)
 
 
-def _find_roles(told: Mapping[str, str]) -> frozenset[str]:
+def _find_roles(values: Mapping[str, str]) -> frozenset[str]:
     """Return which roles a condition may have by what was said of one drug in it."""
-    if told["role"] == "cause" or told["kind"] == "harm":
+    if values["role"] == "cause" or values["kind"] == "harm":
         return frozenset({"adverse_effect", "outcome"})
-    is_on_it = told["match"] in ("same", "narrower") and told["kind"] in ("efficacy", "surrogate")
-    if is_on_it and told["role"] in ("tested", "combined", "comparator"):
+    is_on_it = values["match"] in ("same", "narrower") and values["kind"] in ("efficacy", "surrogate")
+    if is_on_it and values["role"] in ("tested", "combined", "comparator"):
         return _TARGET
-    if told["match"] in ("complication", "broader", "other") or told["role"] == "other_use":
+    if values["match"] in ("complication", "broader", "other") or values["role"] == "other_use":
         return _NO_TARGET
     return frozenset(CONDITION_ROLES)
 
 
-def _join_roles(found: Sequence[frozenset[str]]) -> frozenset[str]:
+def _join_roles(possible: Sequence[frozenset[str]]) -> frozenset[str]:
     """Return the roles by what was said of all drugs: a target for one is a target."""
-    if _TARGET in found:
+    if _TARGET in possible:
         return _TARGET
-    return frozenset.intersection(*found) or frozenset(CONDITION_ROLES)
+    return frozenset.intersection(*possible) or frozenset(CONDITION_ROLES)
 
 
 def _words(phrase: str) -> frozenset[str]:

@@ -56,19 +56,19 @@ def list_role_cases(sources: Mapping[str, Source]) -> list[RoleCase]:
 
 def find_main_drug(source: Source, document: Document) -> str:
     """Return the first drug that a label calls tested, else the first that the record names; empty if none."""
-    tested = [ask.drug for ask in source.asks if ask.source == "studies" and ask.told["role"] == "tested"]
-    named = [name for name, _, _ in document.drugs]
-    return next(iter(tested or named), "")
+    tested = [ask.drug for ask in source.asks if ask.source == "studies" and ask.values["role"] == "tested"]
+    names = [name for name, _, _ in document.drugs]
+    return next(iter(tested or names), "")
 
 
 def learn_condition_roles(room: Room) -> None:
     """Learn the head for roles of conditions; print what it is worth."""
     cases = list_role_cases(room.sources)
-    found = [room.make_case(case.pmid, case.drug, case.condition) for case in cases]
+    read = [room.make_case(case.pmid, case.drug, case.condition) for case in cases]
     rows = np.array(
         [
             build_role_row(row, flag_condition(_view(room.sources[case.pmid], case)))
-            for row, case in zip(room.find_rows(found), cases, strict=True)
+            for row, case in zip(room.find_rows(read), cases, strict=True)
         ]
     )
     truth = np.array([CONDITION_ROLES.index(case.role) for case in cases])
@@ -114,13 +114,13 @@ def _count_loss(model: Linear, rows: Any, truth: Any) -> float:
 def _report(part: str, model: Linear, rows: Any, truth: Any) -> None:
     """Print how many roles are right, and how many conditions are rightly told as the study's target."""
     chances = _tell(model, rows)
-    said = chances.argmax(1)
+    chosen = chances.argmax(1)
     target, true = chances[:, :_TARGETS].sum(1) > 0.5, truth < _TARGETS
     print(
-        f"{part}, role of a condition: {len(truth)}, right {100 * (said == truth).mean():.1f}; "
+        f"{part}, role of a condition: {len(truth)}, right {100 * (chosen == truth).mean():.1f}; "
         f"target or not {100 * (target == true).mean():.1f} "
         f"(P/R {100 * true[target].mean():.0f}/{100 * target[true].mean():.0f})"
     )
     for at, role in enumerate(CONDITION_ROLES):
-        precision = (truth[said == at] == at).mean() if (said == at).any() else 0.0
-        print(f"    {role} {100 * precision:.0f}/{100 * (said[truth == at] == at).mean():.0f}")
+        precision = (truth[chosen == at] == at).mean() if (chosen == at).any() else 0.0
+        print(f"    {role} {100 * precision:.0f}/{100 * (chosen[truth == at] == at).mean():.0f}")

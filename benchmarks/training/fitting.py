@@ -57,11 +57,11 @@ def count_loss(answers: Answers, batch: Batch) -> tuple[Tensor, dict[str, float]
     if marked.any():
         places = batch.sentence[marked]
         parts["sentence"] = SENTENCE * functional.cross_entropy(answers.pointed[marked], places)
-        for name, scores in answers.told.items():
+        for name, scores in answers.by_sentence.items():
             truth = batch.fields[name][marked]
             own = scores[marked][torch.arange(len(places)), places]
-            told = functional.cross_entropy(own, truth, ignore_index=NOT_TOLD, reduction="sum")
-            parts[f"told {name}"] = TOLD * told / max(1, int((truth >= 0).sum()))
+            loss = functional.cross_entropy(own, truth, ignore_index=NOT_TOLD, reduction="sum")
+            parts[f"told {name}"] = TOLD * loss / max(1, int((truth >= 0).sum()))
     if len(batch.roles):
         allowed = answers.roles.masked_fill(~batch.roles, -1e4).logsumexp(-1)
         parts["condition"] = ROLE * (answers.roles.logsumexp(-1) - allowed).mean()
@@ -77,10 +77,10 @@ class Fit:
 
     def __init__(self, network: Network, plan: Plan, folder: Path, say: Callable[[str], None]) -> None:
         self.network, self.plan, self.folder, self.say = network, plan, folder, say
-        self.own = {name: each for name, each in network.named_parameters() if each.requires_grad}
-        groups = [_group(name, each) for name, each in self.own.items()]
+        self.own = {name: weights for name, weights in network.named_parameters() if weights.requires_grad}
+        groups = [_group(name, weights) for name, weights in self.own.items()]
         self.optimizer = torch.optim.AdamW(groups, betas=(0.9, 0.99), eps=1e-6)
-        self.averages = {name: each.detach().clone() for name, each in self.own.items()}
+        self.averages = {name: weights.detach().clone() for name, weights in self.own.items()}
         self.step, self.spent = 0, 0.0
         self._resume()
 
@@ -108,8 +108,8 @@ class Fit:
 
     def swap(self) -> None:
         """Exchange the weights for their averages, or back."""
-        for name, each in self.own.items():
-            each.data, self.averages[name] = self.averages[name], each.data
+        for name, weights in self.own.items():
+            weights.data, self.averages[name] = self.averages[name], weights.data
 
     def fit(self, cases: Sequence[RecordCase], development: Sequence[RecordCase], pieces: Pieces) -> None:
         """Fit to the end of the plan; the network then has the averages of its weights."""
@@ -165,8 +165,8 @@ class Fit:
         self.step += 1
         share = min(AVERAGE, (1 + self.step) / (20 + self.step))
         with torch.no_grad():
-            for name, each in self.own.items():
-                self.averages[name].lerp_(each, 1 - share)
+            for name, weights in self.own.items():
+                self.averages[name].lerp_(weights, 1 - share)
         return parts
 
 
@@ -184,7 +184,7 @@ def _group(name: str, weights: Tensor) -> dict[str, Any]:
 
 
 def _without_words(network: Network) -> dict[str, Tensor]:
-    return {name: each for name, each in network.state_dict().items() if name != "encoder.words.weight"}
+    return {name: weights for name, weights in network.state_dict().items() if name != "encoder.words.weight"}
 
 
 class Prediction(NamedTuple):
@@ -214,29 +214,29 @@ def predict(network: Network, cases: Sequence[RecordCase], size: int = 16) -> li
 def predict_roles(network: Network, cases: Sequence[RecordCase], size: int = 16) -> list[tuple[str, Any, Any]]:
     """Predict the roles of conditions: PMID, case, probabilities."""
     network.eval()
-    found = []
+    predictions = []
     with torch.no_grad(), torch.autocast("cpu", torch.bfloat16):
         for chosen in split([case for case in cases if case.conditions], size):
             roles = network(make_batch(chosen)).roles.softmax(-1).numpy()
             rows = [(case.pmid, row) for case in chosen for row in case.conditions]
-            found += [(pmid, row, own) for (pmid, row), own in zip(rows, roles, strict=True)]
-    return found
+            predictions += [(pmid, row, own) for (pmid, row), own in zip(rows, roles, strict=True)]
+    return predictions
 
 
 def score(predictions: Sequence[Prediction]) -> dict[str, Any]:
     """Return how many labelled verdicts and fields are told rightly."""
-    read = [each for each in predictions if "verdict" in each.case.told]
-    truth = np.array([each.case.told["verdict"] for each in read])
-    chances = np.array([each.fields["verdict"] for each in read])
-    told = chances.argmax(1)
-    result: dict[str, Any] = {"pairs": len(read), "verdict": round(float((told == truth).mean()), 4)}
+    read = [row for row in predictions if "verdict" in row.case.values]
+    truth = np.array([row.case.values["verdict"] for row in read])
+    chances = np.array([row.fields["verdict"] for row in read])
+    verdicts = chances.argmax(1)
+    result: dict[str, Any] = {"pairs": len(read), "verdict": round(float((verdicts == truth).mean()), 4)}
     result["loss"] = round(float(-np.log(chances[np.arange(len(truth)), truth] + 1e-9).mean()), 4)
     for name in ("supports", "contradicts"):
         at = FIELDS["verdict"].index(name)
-        right = float((told[truth == at] == at).sum())
-        result[name] = f"{right / max(1, (told == at).sum()):.3f}/{right / max(1, (truth == at).sum()):.3f}"
+        right = float((verdicts[truth == at] == at).sum())
+        result[name] = f"{right / max(1, (verdicts == at).sum()):.3f}/{right / max(1, (truth == at).sum()):.3f}"
     for name in ("role", "match", "kind", "effect", "comparator", "primary", "indication", "alone"):
-        own = [each for each in predictions if name in each.case.told]
-        hits = [each.fields[name].argmax() == each.case.told[name] for each in own]
+        own = [row for row in predictions if name in row.case.values]
+        hits = [row.fields[name].argmax() == row.case.values[name] for row in own]
         result[name] = round(float(np.mean(hits)), 4) if hits else None
     return result

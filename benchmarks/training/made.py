@@ -47,5 +47,5 @@ def _read_labels() -> Iterator[dict[str, str]]:
 
 
 def _list_fields(row: Mapping[str, str]) -> dict[str, str]:
-    told = {name: row[name] for name in ("role", "verdict", "primary", "indication")}
-    return {**told, "alone": "alone" if row["alone"] == "1" else "not_alone"}
+    values = {name: row[name] for name in ("role", "verdict", "primary", "indication")}
+    return {**values, "alone": "alone" if row["alone"] == "1" else "not_alone"}

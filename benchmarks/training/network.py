@@ -34,7 +34,7 @@ class Answers(NamedTuple):
     """By field: pairs × values."""
     pointed: Tensor
     """Pairs × sentences: which one carries the verdict."""
-    told: dict[str, Tensor]
+    by_sentence: dict[str, Tensor]
     """`effect` and `comparator` by the sentence alone: pairs × sentences × values."""
     roles: Tensor
     """Conditions × roles."""
@@ -121,10 +121,10 @@ class Network(nn.Module):  # type: ignore[misc]
         self.hidden = nn.Linear(joined, WIDTH)
         self.dropout = nn.Dropout(head_dropout)
         self.heads = nn.ModuleDict({name: nn.Linear(WIDTH, len(values)) for name, values in FIELDS.items()})
-        asked = 3 * WIDTH + CONDITION_FLAGS
-        self.condition_ask = nn.Linear(asked, WIDTH)
-        self.condition_norm = nn.LayerNorm(asked + WIDTH)
-        self.condition_hidden = nn.Linear(asked + WIDTH, NARROW)
+        question = 3 * WIDTH + CONDITION_FLAGS
+        self.condition_ask = nn.Linear(question, WIDTH)
+        self.condition_norm = nn.LayerNorm(question + WIDTH)
+        self.condition_hidden = nn.Linear(question + WIDTH, NARROW)
         self.condition_role = nn.Linear(NARROW, len(CONDITION_ROLES))
         self.purpose = nn.Linear(WIDTH, len(PURPOSES))
 
@@ -140,17 +140,17 @@ class Network(nn.Module):  # type: ignore[misc]
         blocked = torch.zeros(batch.present.shape).masked_fill(~batch.present, BLOCKED)[:, None, None, :]
 
         def look(query: Tensor, records: Tensor) -> Tensor:
-            asked = self.look(query).view(-1, LOOKS, 1, WIDTH // LOOKS)
-            seen = attend(asked, keys[records], values[records], blocked[records].to(asked.dtype))
+            question = self.look(query).view(-1, LOOKS, 1, WIDTH // LOOKS)
+            seen = attend(question, keys[records], values[records], blocked[records].to(question.dtype))
             return seen.reshape(len(records), WIDTH).float()
 
         zones = flat[batch.sentence_at]  # records × sentences
         purposes = self.purpose(zones).float()
         condition = batch.condition_mean @ flat
-        asked = torch.cat([condition, names[batch.condition_name], states[:, 0][batch.condition_record],
+        question = torch.cat([condition, names[batch.condition_name], states[:, 0][batch.condition_record],
                            batch.condition_flags], -1)  # fmt: skip
-        query = functional.gelu(self.condition_ask(asked), approximate="tanh")
-        joined = self.condition_norm(torch.cat([asked, look(query, batch.condition_record)], -1))
+        query = functional.gelu(self.condition_ask(question), approximate="tanh")
+        joined = self.condition_norm(torch.cat([question, look(query, batch.condition_record)], -1))
         hidden = functional.gelu(self.condition_hidden(self.dropout(joined)), approximate="tanh")
         roles = self.condition_role(self.dropout(hidden)).float()
 
@@ -176,8 +176,8 @@ class Network(nn.Module):  # type: ignore[misc]
         hidden = functional.gelu(self.hidden(self.dropout(self.norm(joined))), approximate="tanh")
         hidden = self.dropout(hidden)
         fields = {name: head(hidden).float() for name, head in self.heads.items()}
-        told = {name: head(sentences).float() for name, head in self.tell.items()}
-        return Answers(fields, scores[..., 0], told, roles, purposes)
+        by_sentence = {name: head(sentences).float() for name, head in self.tell.items()}
+        return Answers(fields, scores[..., 0], by_sentence, roles, purposes)
 
 
 def read_tensors(path: Path) -> dict[str, Tensor]:

@@ -179,6 +179,8 @@ _OPTIONS: dict[str, tuple[Any, Any]] = {
     "table": _option(Path, "A table of `export --to csv` that you edited.", "--from", **_FILE),
     "listed": _option(bool, "List who said what of this run.", "--list"),
     "labels": _option(Path, "Write what people said as labels for `make train`.", **_FILE),
+    "blind": _option(bool, "Ask before the reading is shown.", "--blind"),
+    "top": _option(int, "Rows to look at.", default=10, min=1, max=100, metavar="N"),
     "most_records": _option(int, "Most records per condition and source.", "--records", default=300, min=1),
 }
 """All options, by name in `RunOptions`, its `shown`, or the command: default, and type with help."""
@@ -459,6 +461,33 @@ def correct(
         return
     asked = {name: value for name, value in given.items() if value is not None and value is not False}
     faces.terminal.write_lines(face.correct(run_id, root, record, asked, table, by))
+
+
+@command()
+def review(
+    run: _RUN = "last",
+    *,
+    blind: bool,
+    top: int,
+    by: str | None,
+    as_json: bool,
+    runs: Path | None,
+    settings: Path | None,
+) -> None:
+    """Look at the rows that are worth your minutes: the likeliest wrong ones that would move a conclusion.
+
+    The quote comes before the reading. In a pipe the rows are listed.
+    """
+    from ..run import history  # noqa: PLC0415  loads the ledger
+    from . import review as face  # noqa: PLC0415  the whole team
+
+    root, run_id = _runs_folder(runs, settings), history.find_run(run)
+    rows = face.rows_of(run_id, top)
+    if as_json or not (sys.stdin.isatty() and sys.stdout.isatty()) or not rows:
+        faces.terminal.write_lines(face.as_lines(rows, as_json=as_json, is_blind=blind))
+        return
+    say, ask = faces.terminal.write_out, input
+    faces.terminal.write_lines(face.review(run_id, rows, root, by, is_blind=blind, say=say, ask=ask))
 
 
 @command()

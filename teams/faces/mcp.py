@@ -5,24 +5,26 @@ Deep-research clients require `search` and `fetch`. https://modelcontextprotocol
 
 import asyncio
 import base64
+import inspect
 import json
 import os
-from collections import defaultdict
-from collections.abc import Awaitable, Callable, Sequence
+import re
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import ExitStack, aclosing, suppress
 from datetime import UTC, date, datetime, timedelta
 from itertools import product
 from pathlib import Path
 from textwrap import TextWrapper
-from typing import Any, cast
+from typing import Any, Literal, NamedTuple, cast
 
 from anyio import AsyncFile, BrokenResourceError, CancelScope, ClosedResourceError
 from mcp.server.fastmcp import Context, FastMCP
 from mcp.server.fastmcp.exceptions import ToolError
+from mcp.server.fastmcp.prompts import Prompt
 from mcp.server.stdio import stdio_server
 from mcp.types import ImageContent, TextContent, ToolAnnotations
 from mcp.types import Tool as ListedTool
-from pydantic import AliasChoices, BaseModel, Field, ValidationError, create_model, model_validator
+from pydantic import AliasChoices, BaseModel, ConfigDict, Field, ValidationError, create_model, model_validator
 from pydantic.json_schema import GenerateJsonSchema
 
 from willowbark import __version__
@@ -32,13 +34,14 @@ from willowbark.agents.findings import EvidenceDigest
 from willowbark.agents.report.charts import count_studies, forest_plots_of
 from willowbark.agents.report.content import DISCLAIMER
 from willowbark.agents.report.model import ResearchReport
+from willowbark.agents.report.whole import WholeAnswer
 from willowbark.agents.specialist import SpecialistAgent
 from willowbark.tools.arguments import drop_absent
 from willowbark.tools.errors import MissingExtra, SearchError, WillowbarkError
 from willowbark.tools.http.transport import Transport
 from willowbark.tools.questions import preprocess_query
 from willowbark.tools.reading.screening import readable
-from willowbark.tools.reading.sections import excerpted
+from willowbark.tools.reading.sections import excerpted, places
 from willowbark.tools.records.card import STUDIES
 from willowbark.tools.records.enclosure import GUIDANCE, new_marker, one_line, visible
 from willowbark.tools.records.evidence import Evidence, merge
@@ -56,24 +59,29 @@ from willowbark.tools.toolbox import (
     TrialArgs,
     search_args,
 )
-from willowbark.tools.wording import counted
+from willowbark.tools.wording import capital, counted
 from willowbark.tools.works.trust import flags_of
 
 from ..config import DEPTHS, Depth, Settings, wording_of
+from ..events import AgentEvent
 from ..guard import Guarded, Tokened, listening_at, serve_app, tell_token, token_from
 from ..ledger import Ledger, LedgerError
 from ..ledger.run_ids import new_run_id
 from ..research_team import default_participants
+from ..run.changes import ChangeRequest
+from ..run.correcting import ask_changes
 from ..run.history import runs_in_ledger, stored_report
 from ..run.options import RunOptions
 from ..run.research import research_stream, resume_stream
+from ..run.within import AnswerWithin, ask_within
 from .standard_input import lines_of_input
 
 HOST = "127.0.0.1"
 TOKEN_VARIABLE = "WILLOWBARK_MCP_TOKEN"  # noqa: S105  its name, not the token
 MOST_BYTES = 16_000  # of a tool's text, some 4,000 tokens
 TEXT_BYTES = 100_000  # of a publication with its full text, some 25,000 tokens: sent to those alone who ask for it
-RESEARCH_BYTES = 8_000  # of text and data of `research` together
+RESEARCH_BYTES = 16_000  # of text and data of `research` together
+MOST_SO_FAR = 8  # studies of a run that goes on
 FOUND_BYTES = 8_000  # of a search's data, besides its text
 ABSTRACTS = (400, 200, 100, 0)
 """Characters of each abstract in a search's data: the first that fits."""
@@ -103,6 +111,38 @@ _ToolResult = Awaitable[tuple[str, BaseModel | bytes | None]]
 """Text, and all or part of it as data, or a picture as PNG."""
 OTHER_NAMES = {"generate_chart": "chart"}
 """Names under which clients of other servers call our tools; `get_paper_details` is one that is listed."""
+TITLES = {
+    "search": "Search publications and trials",
+    "fetch": "Fetch a record, or part of a run",
+    "research": "Research which drugs might help",
+    "ask_run": "Ask what a run collected",
+    "correct": "Correct what a run read",
+    "chart": "Draw a run's evidence",
+    "get_paper_details": "Get a publication",
+}
+"""Titles of tools whose names do not tell enough."""
+PROMPTS = {
+    "repurpose": (
+        "Which drugs might help?",
+        "Existing drugs for a condition, with the evidence",
+        "Which existing drugs might help treat {condition}? Call `research` with this question; while it answers "
+        "“Still running”, call it again with its run_id. Pass its answer on whole: drugs with certainty and records, "
+        "the cautions with their sources, what is missing, where it comes from, and that it is not medical advice.",
+    ),
+    "check": (
+        "Does this drug help?",
+        "One drug in one condition, for and against",
+        "What is the evidence that {drug} helps in {condition}? Call `research` with this until it is complete; "
+        "give the studies for and against with their quotes and identifiers, then what would change the answer.",
+    ),
+    "follow_up": (
+        "Ask a run further",
+        "A follow-up to a run, and what may be wrong with it",
+        "In run {run_id}: {question} Call `ask_run`; cite its records. If it does not answer, say so, and offer to "
+        "search further with `research`.",
+    ),
+}
+"""Prompts for the three commonest tasks, by name: title, description, text."""
 _DAYS = {"d": 1.0, "w": 7.0, "m": 30.4375, "y": 365.25}
 
 
@@ -150,10 +190,31 @@ class FetchArgs(BaseModel, extra="forbid"):
     """A record by its id."""
 
     id: str = Field(
-        pattern=r"^((pmid:)?[1-9][0-9]{0,8}|(nct:)?NCT[0-9]{8}|doi:10\.[^\s\"]+|pmcid:PMC[0-9]+)$",
-        description="As `search` gives it: pmid:…, nct:NCT…, doi:…, pmcid:PMC…",
+        pattern=r"^((pmid:)?[1-9][0-9]{0,8}|(nct:)?NCT[0-9]{8}|doi:10\.[^\s\"]+|pmcid:PMC[0-9]+|run:[a-z0-9_-]{1,64})$",
+        description="As `search` gives it: pmid:…, nct:NCT…, doi:…, pmcid:PMC…; or run:ID",
+    )
+    part: str | None = Field(
+        None,
+        max_length=200,
+        description="Of a run: report, appendix, a heading; of an open paper: full text, a heading",
     )
     page: int = Field(default=1, ge=1, le=MAX_PAGE, description="Of a long text, such as a trial's posted results")
+
+
+class RunQuestionArgs(BaseModel, extra="forbid"):
+    """A question to what a run collected."""
+
+    run_id: str = Field(description="A finished run")
+    question: str = Field(min_length=1, max_length=2000, description="Such as: is it safe in pregnancy?")
+
+
+_CORRECT_FIELDS: dict[str, Any] = {
+    "run_id": (str, Field(description="A finished run")),
+    "by": (str | None, Field(None, description="The person who says so, by name")),
+    **{name: (field.annotation, field) for name, field in ChangeRequest.model_fields.items() if name != "file"},
+}
+CorrectArgs = create_model("CorrectArgs", __config__=ConfigDict(extra="forbid"), **_CORRECT_FIELDS)
+"""What to correct in a run: all that can be asked for but a file, since a client names none of this machine."""
 
 
 class ResearchArgs(BaseModel, extra="forbid"):
@@ -163,6 +224,7 @@ class ResearchArgs(BaseModel, extra="forbid"):
     run_id: str | None = Field(None, description="Resume this run, or give its report, instead")
     depth: Depth | None = Field(None, description=f"About so many records: {DEPTHS}")
     max_iterations: int | None = Field(None, ge=1, le=20, description="Rounds of search")
+    again: bool = Field(False, description="Ask anew what was asked here before")
 
 
 class Hit(BaseModel):
@@ -221,20 +283,73 @@ class FetchedRecord(Hit):
     metadata: dict[str, str]
 
 
-class ResearchAnswer(EvidenceDigest, frozen=True):
-    """Result of `research`."""
+class ResearchAnswer(WholeAnswer, frozen=True):
+    """Result of `research`: the answer, or what stands while the run goes on."""
 
     run_id: str
     report: str
+    status: Literal["complete", "running"] = "complete"
+
+
+class Fetched(NamedTuple):
+    """What `fetch` gives."""
+
+    hit: Hit
+    text: str
+    about: dict[str, str]
+
+
+class ResearchRun:
+    """A run that goes on whether its client waits or not.
+
+    Attributes:
+        run_id: its id in the ledger.
+        token: stops it.
+        task: gives its report.
+        heard: what it told so far, a line each.
+        found: digests of what its specialists found, by specialist.
+    """
+
+    def __init__(self, run_id: str) -> None:
+        self.run_id, self.token = run_id, CancellationToken()
+        self.task: asyncio.Task[ResearchReport] | None = None
+        self.heard = [f"run {run_id}"]
+        self.found = dict[str, EvidenceDigest]()
+        self._news = asyncio.Event()
+
+    def hear(self, event: AgentEvent) -> None:
+        """Note an event of the run."""
+        self.heard.append(one_line(event.message))
+        digest = getattr(event.data, "digest", None)
+        if isinstance(digest, EvidenceDigest) and event.agent is not None:
+            self.found[event.agent] = digest
+        self._news.set()
+        self._news = asyncio.Event()
+
+    async def wait_for_news(self, seconds: float) -> None:
+        """Wait for the next event or the run's end, at most so many seconds."""
+        news = asyncio.ensure_future(self._news.wait())
+        waiting = {news} if self.task is None else {news, self.task}
+        try:
+            await asyncio.wait(waiting, timeout=max(0.0, seconds), return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            news.cancel()
 
 
 class Server(FastMCP[Any]):
-    """The MCP server, not yet listening; its runs' ledger is created with the first of them."""
+    """The MCP server, not yet listening; its runs' ledger is created with the first of them.
+
+    Attributes:
+        patience_s: seconds after which `research` tells what stands; many clients drop calls at 60.
+    """
+
+    patience_s = 45.0
 
     def __init__(self, settings: Settings, transport: Transport, ledger: Path) -> None:
         self._settings, self._transport, self._ledger = settings, transport, ledger
-        self._under_way = defaultdict[str, asyncio.Lock](asyncio.Lock)
-        self._serving: asyncio.Task[Any] | None = None
+        self._known = dict[str, ResearchRun]()
+        self._asked = dict[tuple[object, ...], str]()
+        """Ids of the runs of this server by what was asked, so that the same question attaches to its run."""
         self._sources = [each for each in settings.searched_sources if gives(each) in STUDIES and not takes_names(each)]
         self._offers: dict[str, tuple[ListedTool, type[BaseModel], Callable[[Any, _Context], _ToolResult]]] = {}
         for member in default_participants(BaselineChatCompletionClient(), settings):
@@ -248,6 +363,8 @@ class Server(FastMCP[Any]):
             self._offer(self.fetch, FetchArgs, FetchedRecord)
         self._offer(self.research, ResearchArgs, ResearchAnswer, RESEARCH_BYTES)
         self._offer(self.chart, ChartArgs, most=CHART_BYTES)
+        self._offer(self.ask_run, RunQuestionArgs, AnswerWithin)
+        self._offer(self.correct, CorrectArgs, ResearchAnswer, RESEARCH_BYTES)
         super().__init__("willowbark", INSTRUCTIONS, log_level="CRITICAL")
         self._mcp_server.version = __version__
 
@@ -268,12 +385,28 @@ class Server(FastMCP[Any]):
             """A run's report as data."""
             return self._report_of(run_id).to_json()
 
+        for name, (title, told, text) in PROMPTS.items():
+            self.add_prompt(Prompt.from_function(prompt_of(text), name, title=title, description=told))
+
     async def run_stdio_async(self) -> None:
         """Serve standard input and output until the input is closed or the process interrupted."""
-        self._serving = asyncio.current_task()
         lines = cast("AsyncFile[str]", lines_of_input())  # it is only iterated over
-        async with stdio_server(lines) as (messages, answers):
-            await self._mcp_server.run(messages, answers, self._mcp_server.create_initialization_options())
+        try:
+            async with stdio_server(lines) as (messages, answers):
+                await self._mcp_server.run(messages, answers, self._mcp_server.create_initialization_options())
+        finally:
+            serving = asyncio.current_task()
+            is_interrupted = serving is not None and serving.cancelling() > 0
+            await self.settle(_LAST_S if is_interrupted else _SETTLE_S)
+
+    async def settle(self, seconds: float = _SETTLE_S) -> None:
+        """Stop the runs that go on, and wait for them to save what they found; they can be resumed."""
+        tasks = [run.task for run in self._known.values() if run.task is not None and not run.task.done()]
+        for run in self._known.values():
+            run.token.cancel()
+        if tasks:
+            with CancelScope(shield=True):
+                await asyncio.wait(tasks, timeout=seconds)
 
     async def list_tools(self) -> list[ListedTool]:
         """List all tools, with the schemas of their arguments and results."""
@@ -317,13 +450,15 @@ class Server(FastMCP[Any]):
     ) -> None:
         """Offer a function as a tool, with its name and docstring."""
         told = f"{answer.__doc__} At most {most // 1000} kB."
+        title = TITLES.get(answer.__name__) or capital(answer.__name__.replace("_", " "))
         tool = ListedTool(
             name=answer.__name__,
+            title=title,
             description=told.replace("{sources}", ", ".join(self._sources)),
             inputSchema=args.model_json_schema(schema_generator=Untitled),
             outputSchema=None if gives is None else gives.model_json_schema(schema_generator=Untitled),
             annotations=ToolAnnotations(
-                readOnlyHint=args is not ResearchArgs, destructiveHint=False, openWorldHint=True
+                readOnlyHint=args not in (ResearchArgs, CorrectArgs), destructiveHint=False, openWorldHint=True
             ),
         )
         self._offers[tool.name] = tool, args, answer
@@ -383,27 +518,49 @@ class Server(FastMCP[Any]):
         return text.decode(), hits
 
     async def fetch(self, args: FetchArgs, _: _Context) -> tuple[str, FetchedRecord]:
-        """A publication or trial by its id, with its whole text."""
-        found = await self._record(args.id)
-        if found is None:
-            raise ToolError(f"there is no record {args.id}; take an id from `search`")
-        pages = _PAGES.wrap(visible(found.content))
+        """A publication or trial by its id, with its whole text or a section of it; or a part of a run."""
+        is_run = args.id.startswith("run:")
+        fetched = await (self._fetch_run(args) if is_run else self._fetch_record(args))
+        pages = _PAGES.wrap(visible(fetched.text)) or [""]
         if args.page > len(pages):
             raise ToolError(f"{args.id} has {counted(len(pages), 'page')}")
+        about = {**fetched.about, "page": f"{args.page} of {len(pages)}"}
+        whole = FetchedRecord(**fetched.hit.model_dump(), text=pages[args.page - 1], metadata=about)
+        return whole.model_dump_json(), whole
+
+    async def _fetch_record(self, args: FetchArgs) -> Fetched:
+        found = await self._record(args.id, full_text=args.part is not None)
+        if found is None:
+            raise ToolError(f"there is no record {args.id}; take an id from `search`")
         marks = _marks_of(found)
-        known = {
+        about = {
             "source": found.citation.source,
             "date": found.citation.date,
             "authors": ", ".join(found.citation.authors[:10]),
             "identifiers": ", ".join(sorted(found.identifiers)),
-            "page": f"{args.page} of {len(pages)}",
             **({"flags": ", ".join(marks)} if marks else {}),
         }
-        fetched = FetchedRecord(**_hit(found).model_dump(), text=pages[args.page - 1], metadata=known)
-        return fetched.model_dump_json(), fetched
+        if args.part is None:
+            return Fetched(_hit(found), found.content, about)
+        sections = {place.title: place.text for place in places(found)}
+        if not sections:
+            why = found.paper.full_text_unread if found.paper else None
+            raise ToolError(f"{args.id} has no open full text{f' ({why})' if why else ''}; leave part out")
+        about["parts"] = "; ".join(sections)
+        text = choose_part(args.part, sections, "full text", args.id)
+        return Fetched(_hit(found), text, about)
 
-    async def _record(self, name: str) -> Evidence | None:
-        """Look up a record by its key, PMID or NCT number; None if there is none."""
+    async def _fetch_run(self, args: FetchArgs) -> Fetched:
+        run_id = args.id.removeprefix("run:")
+        report = await asyncio.to_thread(self._report_of, run_id)
+        markdown, appendix = report.to_markdown(), report.to_appendix()
+        sections = {"report": markdown, "appendix": appendix, **headed_parts(markdown)}
+        text = choose_part(args.part or "report", sections, "report", args.id)
+        hit = Hit(id=args.id, title=report.title, url=f"{_RUNS}/{run_id}/report.md")
+        return Fetched(hit, text, {"parts": "; ".join(sections), "date": f"{report.generated_at:%Y-%m-%d}"})
+
+    async def _record(self, name: str, *, full_text: bool = False) -> Evidence | None:
+        """Look up a record by its key, PMID or NCT number, with its open full text if wanted; None if there is none."""
         kind, _, number = name.rpartition(":")
         if kind in ("doi", "pmcid"):
             try:
@@ -412,7 +569,8 @@ class Server(FastMCP[Any]):
                 raise ToolError(f"{error}. What to do: {_WAYS_OUT[Status.UNAVAILABLE]}.") from None
         is_trial = number.startswith("NCT")
         tool: EvidenceTool[Any] = GetTrial() if is_trial else GetPaper()
-        replies = await self._ask(tool, TrialArgs(nct_id=number) if is_trial else PaperArgs(pmid=number))
+        args = TrialArgs(nct_id=number) if is_trial else PaperArgs(pmid=number, full_text=full_text)
+        replies = await self._ask(tool, args)
         _raise_failed(replies)
         return next(iter(replies[0].records), None)
 
@@ -438,49 +596,164 @@ class Server(FastMCP[Any]):
         return f"{pictures[0].caption} {pictures[0].description}", plots.draw(pictures[0], "png")
 
     async def research(self, args: ResearchArgs, context: _Context) -> tuple[str, ResearchAnswer]:
-        """A whole run, which takes minutes: the answer, and the studies it rests on with their quotes."""
+        """A whole run: the answer with its studies; after 45 s what stands so far: call it again with its run_id."""
         if (args.question is None) is (args.run_id is None):
             raise ToolError("give either a question, for a new run, or the run_id of an earlier one")
-        run_id, token = args.run_id or new_run_id(args.question or ""), CancellationToken()
-        async with self._under_way[run_id]:
-            run = asyncio.create_task(self._follow(args, run_id, token, context))
-            try:
-                digest = (await asyncio.shield(run)).to_digest(RESEARCH_BYTES // 2 - _WHEREABOUTS)
-            finally:  # if the client gave up, the run keeps its findings and can be resumed
-                token.cancel()
-                is_last = self._serving is not None and self._serving.cancelling() > 0
-                with CancelScope(shield=True):
-                    await asyncio.wait({run}, timeout=_LAST_S if is_last else _SETTLE_S)
-        answer = ResearchAnswer(**dict(digest), run_id=run_id, report=f"{_RUNS}/{run_id}/report.md")
-        whole = f"Run {answer.run_id}. The whole report: {answer.report} (report.json as data)."
-        return f"{answer.as_text()}\n{whole}", answer
+        run = self._find_run(args) or self._start(args)
+        assert run.task is not None
+        end = asyncio.get_running_loop().time() + self.patience_s
+        told = 0
+        while True:
+            for step, line in enumerate(run.heard[told:], told):
+                with suppress(*_CLIENT_LEFT):  # the run goes on
+                    if step == 0:
+                        await context.info(line)
+                    await context.report_progress(step, message=line)
+            told = len(run.heard)
+            left = end - asyncio.get_running_loop().time()
+            if run.task.done() or left <= 0:
+                break
+            if told == len(run.heard):
+                await run.wait_for_news(left)
+        if not run.task.done():
+            return self._tell_so_far(run, args)
+        return self._tell(await run.task, run.run_id)
 
-    async def _follow(
-        self, args: ResearchArgs, run_id: str, token: CancellationToken, context: _Context
-    ) -> ResearchReport:
-        """Follow a run to its report, telling each event as progress while the client listens."""
-        problem, step = "it ended without a report", 0
-        with suppress(*_CLIENT_LEFT):
-            await context.info(f"run {run_id}")
-            await context.report_progress(step, message=f"run {run_id}")
-        given: dict[str, Any] = {"endpoints": self._transport.endpoints, "cancellation_token": token}
-        with Ledger(self._ledger) if args.run_id is None else Ledger.existing(self._ledger) as ledger:
-            if args.run_id is None:
-                new = RunOptions(settings=self._settings, **args.model_dump(exclude={"run_id"}))
-                stream = research_stream(new, ledger=ledger, run_id=run_id, **given)
-            elif ledger.run(run_id).status == "complete":
-                return self._report_of(run_id)
+    def _find_run(self, args: ResearchArgs) -> ResearchRun | None:
+        """Find the run that a call asks for again: the one named, or the one that has the same question."""
+        key = _question_key(args)
+        run_id = args.run_id or (None if args.again else self._asked.get(key))
+        run = self._known.get(run_id or "")
+        if run is None or run.task is None:
+            return None
+        has_failed = run.task.done() and (run.task.cancelled() or run.task.exception() is not None)
+        return None if has_failed else run
+
+    def _start(self, args: ResearchArgs) -> ResearchRun:
+        """Start or resume a run, which goes on without its client."""
+        earlier = args.run_id or (None if args.again else self._asked.get(_question_key(args)))
+        run = ResearchRun(earlier or new_run_id(args.question or ""))
+        run.task = asyncio.create_task(self._follow(args, run, is_new=earlier is None))
+        run.task.add_done_callback(_note_failure)
+        self._known[run.run_id] = run
+        if args.question is not None:
+            self._asked[_question_key(args)] = run.run_id
+        return run
+
+    def _tell(self, report: ResearchReport, run_id: str) -> tuple[str, ResearchAnswer]:
+        whole = report.to_digest(RESEARCH_BYTES // 2 - _WHEREABOUTS)
+        answer = ResearchAnswer(**dict(whole), run_id=run_id, report=f"{_RUNS}/{run_id}/report.md")
+        where = f"Run {run_id}. The whole report: `fetch` run:{run_id}, or {answer.report} (report.json as data)."
+        return f"{answer.as_text()}\n{where}", answer
+
+    def _tell_so_far(self, run: ResearchRun, args: ResearchArgs) -> tuple[str, ResearchAnswer]:
+        """Tell what stands of a run that goes on."""
+        lines = [line for digest in run.found.values() for line in digest.lines][:MOST_SO_FAR]
+        whole = [line.model_copy(update={"quote": take_whole(line.quote)}) for line in lines]
+        summary = (
+            f"Still running: call `research` again with run_id {run.run_id}, or the same question. "
+            f"Now: {run.heard[-1]}. What follows was found so far and is not the answer."
+        )
+        answer = ResearchAnswer(
+            question=one_line(args.question or "", 200),
+            summary=summary,
+            lines=[line for line in whole if line.quote],
+            disclaimer=DISCLAIMER,
+            run_id=run.run_id,
+            report=f"{_RUNS}/{run.run_id}/report.md",
+            status="running",
+        )
+        return answer.as_text(), answer
+
+    async def _follow(self, args: ResearchArgs, run: ResearchRun, *, is_new: bool) -> ResearchReport:
+        """Follow a run to its report."""
+        problem = "it ended without a report"
+        given: dict[str, Any] = {"endpoints": self._transport.endpoints, "cancellation_token": run.token}
+        with Ledger(self._ledger) if is_new else Ledger.existing(self._ledger) as ledger:
+            if is_new:
+                new = RunOptions(settings=self._settings, **args.model_dump(exclude={"run_id", "again"}))
+                stream = research_stream(new, ledger=ledger, run_id=run.run_id, **given)
+            elif ledger.run(run.run_id).status == "complete":
+                return self._report_of(run.run_id)
             else:
-                stream = resume_stream(run_id, ledger, **given)
+                stream = resume_stream(run.run_id, ledger, **given)
             async with aclosing(stream):
                 async for event in stream:
                     if event.report is not None:
                         return event.report
-                    problem, step = event.message if event.type == "error" else problem, step + 1
-                    if not token.is_cancelled():
-                        with suppress(*_CLIENT_LEFT):  # the run goes on until its token is cancelled, and is saved
-                            await context.report_progress(step, message=one_line(event.message))
-        raise ToolError(f"run {run_id} failed: {problem}; try again with `research` and this run_id")
+                    problem = event.message if event.type == "error" else problem
+                    run.hear(event)
+        raise ToolError(f"run {run.run_id} failed: {problem}; try again with `research` and this run_id")
+
+    async def ask_run(self, args: RunQuestionArgs, _: _Context) -> tuple[str, AnswerWithin]:
+        """A follow-up, answered from what a run collected, with its own citations; nothing is searched."""
+        with Ledger.existing(self._ledger) as ledger:
+            answer = await ask_within(args.question, args.run_id, ledger)
+        return answer.to_markdown(), answer
+
+    async def correct(self, args: Any, _: _Context) -> tuple[str, ResearchAnswer]:
+        """Correct what a run read, in a person's name and on their word alone; the report is made again at once."""
+        request = ChangeRequest.of(args.model_dump(exclude={"run_id", "by"}))
+        with Ledger.existing(self._ledger) as ledger:
+            endpoints = self._transport.endpoints
+            report = await ask_changes(args.run_id, ledger, [request], by=args.by, endpoints=endpoints)
+        return self._tell(report, args.run_id)
+
+
+def _question_key(args: ResearchArgs) -> tuple[object, ...]:
+    """Return what makes two calls ask the same: the words of the question, depth and rounds."""
+    return " ".join((args.question or "").casefold().split()).rstrip("?. "), args.depth, args.max_iterations
+
+
+def _note_failure(task: "asyncio.Task[ResearchReport]") -> None:
+    """Take a failed run's exception, which the next call tells."""
+    if not task.cancelled():
+        task.exception()
+
+
+def take_whole(quote: str) -> str:
+    """Return the whole sentences of a quote that was cut; empty if not even the first is whole."""
+    if not quote.endswith("…"):
+        return quote
+    whole = quote[: max(quote.rfind(". "), quote.rfind("? "), quote.rfind("! ")) + 1]
+    return f"{whole} […]" if whole else ""
+
+
+def headed_parts(markdown: str) -> dict[str, str]:
+    """Split a report's Markdown at its second-level headings; the text of each by its heading."""
+    pieces = re.split(r"^## (.+)$", markdown, flags=re.MULTILINE)
+    return {title.strip(): text.strip() for title, text in zip(pieces[1::2], pieces[2::2], strict=True)}
+
+
+def choose_part(asked: str, parts: Mapping[str, str], whole: str, name: str) -> str:
+    """Return a part by its heading, in any case, or by its beginning; all of them for `whole`.
+
+    Raises:
+        ToolError: there is no such part; lists those that there are.
+    """
+    wanted = asked.strip().casefold()
+    if wanted == whole and whole not in parts:
+        return "\n\n".join(f"{title}\n{text}" for title, text in parts.items())
+    for title, text in parts.items():
+        if title.casefold() == wanted:
+            return text
+    for title, text in parts.items():
+        if title.casefold().startswith(wanted):
+            return text
+    raise ToolError(f"{name} has no part {asked[:60]!r}; there are {'; '.join([whole, *parts][:40])}")
+
+
+def prompt_of(text: str) -> Callable[..., str]:
+    """Return a prompt's function, whose arguments are the slots of its text."""
+    slots = re.findall(r"{(\w+)}", text)
+
+    def fill(**given: str) -> str:
+        return text.format(**given)
+
+    parameters = [inspect.Parameter(slot, inspect.Parameter.KEYWORD_ONLY, annotation=str) for slot in slots]
+    fill.__signature__ = inspect.Signature(parameters, return_annotation=str)  # type: ignore[attr-defined]
+    fill.__annotations__ = dict.fromkeys(slots, str)
+    return fill
 
 
 def _raise_failed(replies: Sequence[SourceReply]) -> None:
@@ -593,4 +866,7 @@ async def serve(options: RunOptions, ledger: Path, port: int | None, say: Callab
                 say(f"MCP at http://{HOST}:{listening.getsockname()[1]}/mcp (Ctrl-C ends it)")
                 token = tell_token(named, TOKEN_VARIABLE, say)
                 app = Tokened(server.streamable_http_app(), token, TOKEN_VARIABLE)
-                await serve_app(Guarded(app), listening)
+                try:
+                    await serve_app(Guarded(app), listening)
+                finally:
+                    await server.settle(_LAST_S)

@@ -30,7 +30,8 @@ from willowbark.tools.whole_file import write_file
 
 from ..config import wording_of
 from ..ledger import DEFAULT_PATH
-from ..run.history import UNFINISHED, RunRow, differences, list_runs
+from ..run.report_changes import missing_keys, tell_changes
+from ..run.history import UNFINISHED, RunRow, list_runs
 from ..run.options import RunOptions
 from .terminal import write_out
 
@@ -145,7 +146,7 @@ def read_watches(folder: Path) -> tuple[list[Watch], list[str]]:
             changes = _read_state(place / "changes.json", TypeAdapter(list[WatchChanges]), [])
             report = _read_state(place / _REPORT, TypeAdapter(dict[str, Any] | None), None)
             if report is not None:
-                _compare(place, report, report)
+                _check_report(place, report)
         except UsageError as error:
             problems.append(f"{error}; repair it, or remove the folder {place} and add the question again")
         else:
@@ -214,10 +215,8 @@ def _repeat(watch: Watch, tell: Callable[[str], None], complain: Callable[[str],
     if watch.report is None:
         tell(f"{state.question}: {len(report['candidates'])} candidates; later runs report what changes")
     else:
-        changes = _compare(watch.place, watch.report, report)
-        if changes and not changes[0].startswith("Nothing changed"):
-            if library:
-                changes = _with_retractions(changes, open_library(library))
+        changes = _find_changes(watch, report, open_library(library) if library else None)
+        if changes:
             entry = {"at": _now(), "watch": watch.place.name, "question": state.question, "changes": changes}
             _keep_changes(watch, entry)
     write_file(watch.place / _REPORT, json.dumps(report).encode())  # only after the changes are stored
@@ -226,20 +225,21 @@ def _repeat(watch: Watch, tell: Callable[[str], None], complain: Callable[[str],
     return entry
 
 
-def _compare(place: Path, earlier: Mapping[str, Any], later: Mapping[str, Any]) -> list[str]:
-    """Return `differences` without the question; UsageError, which names the file, if the earlier report is damaged."""
+def _check_report(place: Path, report: Mapping[str, Any]) -> None:
+    """Raise a UsageError, which names the file, if a report that was kept is damaged."""
     try:
-        return differences(earlier, later)[1:]
+        tell_changes(report, report)
     except (KeyError, TypeError, AttributeError, ValueError, IndexError) as error:
         raise UsageError(f"{place / _REPORT}: is no report ({type(error).__name__}: {error})") from None
 
 
-def _with_retractions(changes: list[str], library: "Library") -> list[str]:
-    """Mark studies that disappeared because they were retracted."""
-    gone = {line: line.split(": ")[1] for line in changes if line.startswith("Gone: ")}
-    records = library.by_numbers(gone.values(), "pubmed") if gone else []
+def _find_changes(watch: Watch, report: Mapping[str, Any], library: "Library | None") -> list[str]:
+    """Tell what moved since the last report; a study that the library still holds is not gone."""
+    assert watch.report is not None
+    missing = missing_keys(watch.report, report)
+    records = library.by_numbers(missing, "pubmed") if library and missing else []
     retracted = {record.key for record in records if record.paper and record.paper.retracted}
-    return [f"Retracted{line.removeprefix('Gone')}" if gone.get(line) in retracted else line for line in changes]
+    return tell_changes(watch.report, report, retracted, {record.key for record in records})
 
 
 def _keep_changes(watch: Watch, entry: dict[str, Any]) -> None:

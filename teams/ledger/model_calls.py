@@ -128,7 +128,8 @@ class JournaledClient(ChatCompletionCache):
             raise ModelUnavailable(kind)
         try:
             self._budget.check()
-            result = await self.client.create(messages, **options)
+            with self._budget.waiting():
+                result = await self.client.create(messages, **options)
         except Exception as error:
             self._budget.failed(provider_error_line(error))
             if journal is not None:

@@ -12,7 +12,7 @@ import mimetypes
 import os
 import re
 from collections import defaultdict
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from datetime import datetime
 from functools import cache, lru_cache
@@ -52,6 +52,9 @@ if TYPE_CHECKING:
     from willowbark.tools.records.evidence import Evidence
 
     from ..events import AgentEvent
+    from ..run.changes import ChangeRequest
+    from ..run.reviewing import RowToReview
+    from ..run.within import AnswerWithin
 
 TOKEN_VARIABLE = "WILLOWBARK_PAGE_TOKEN"  # noqa: S105  its name, not the token
 STATIC = {"page.css": __package__, "page.js": __package__, "report.css": "willowbark.agents.exports"}
@@ -62,6 +65,13 @@ EXAMPLES = (  # which the bundled library can answer too
     "Is propranolol better than flunarizine for migraine?",
     "Which drugs should be avoided in migraine?",
 )
+_FIELDS = {
+    "participants": "deciding.participants",
+    "design": "design",
+    "condition": "condition",
+    "people": "people",
+}
+"""Fields of a study that the page's form changes, by name."""
 _MOST_FIELDS = 200
 _LONGEST_NUMBER = 10  # digits
 _BEAT_S = 1.0  # between updates of a page while nothing happens, for its clock
@@ -123,12 +133,16 @@ class Pages:
             Route("/runs/{run_id}", self.run),
             Route("/runs/{run_id}/events", self.events),
             Route("/runs/{run_id}/records/{number:int}", self.record),
+            Route("/runs/{run_id}/records/row", self.row),
+            Route("/runs/{run_id}/review", self.review),
+            Route("/runs/{run_id}/ask", self.ask_within),
             Route("/runs/{run_id}/export/{name}", self.export),
             Route("/static/{name}", static),
             Route("/runs", self.ask, methods=["POST"]),
             Route("/runs/{run_id}/cancel", self.cancel, methods=["POST"]),
             Route("/runs/{run_id}/resume", self.resume, methods=["POST"]),
             Route("/runs/{run_id}/approval", self.approve, methods=["POST"]),
+            Route("/runs/{run_id}/corrections", self.correct, methods=["POST"]),
         ]
 
         @asynccontextmanager
@@ -241,6 +255,34 @@ class Pages:
         """Show a record that a report cites, with the cited passages marked."""
         run_id, number = request.path_params["run_id"], request.path_params["number"]
         return HTMLResponse(await asyncio.to_thread(_record_page, run_id, number, self._runs.root))
+
+    async def row(self, request: Request) -> Response:
+        """Show a record of the evidence by its key."""
+        run_id, key = request.path_params["run_id"], request.query_params.get("key", "")
+        return HTMLResponse(await asyncio.to_thread(_row_page, run_id, key, self._runs.root))
+
+    async def correct(self, request: Request) -> Response:
+        """Correct what a run read, and show its report, made again."""
+        run_id, given = request.path_params["run_id"], await _form(request)
+        requests = _requests_of(given)
+        by = given.get("by", "").strip() or None
+        await asyncio.to_thread(lambda: asyncio.run(_change(run_id, requests, by, self._runs.root)))
+        back = given.get("back", "")
+        place = f"/runs/{run_id}/review" if back == "review" else f"/runs/{run_id}#corrections"
+        return RedirectResponse(place, 303)
+
+    async def review(self, request: Request) -> Response:
+        """Show the rows that are worth a person's minutes."""
+        run_id, is_blind = request.path_params["run_id"], "blind" in request.query_params
+        rows = await asyncio.to_thread(_rows_to_review, run_id)
+        shown = {"run_id": run_id, "rows": rows, "blind": is_blind}
+        return HTMLResponse(page("review.html", title="Rows worth your minutes", **shown))
+
+    async def ask_within(self, request: Request) -> Response:
+        """Answer a follow-up from what the run collected."""
+        run_id, question = request.path_params["run_id"], request.query_params.get("question", "")
+        answer = await asyncio.to_thread(_answer_within, run_id, question)
+        return HTMLResponse(page("within.html", title=answer.question, run_id=run_id, answer=answer))
 
     async def export(self, request: Request) -> Response:
         """Download a run's report in another format."""
@@ -398,6 +440,8 @@ def _format_start(row: RunRow) -> str:
 
 
 _TEMPLATES.filters |= {"one_line": one_line, "address": static_address, "source_title": title_of, "when": _format_start}
+_TEMPLATES.filters["whole"] = lambda text: " ".join(visible(str(text)).split())
+_TEMPLATES.filters["record_name"] = lambda key: import_module("willowbark.agents.report.forms").record_name(key)
 _TEMPLATES.filters["log_line"] = lambda event: Markup(log_line(event))  # noqa: S704  rendered by a template, which escapes
 
 
@@ -417,6 +461,7 @@ def _ended_run_page(run_id: str, root: Path) -> str:
     report = load_report(root, run_id)
     markup, first = render_report(run_id, report.to_json())
     shown |= {"title": report.title, "question": report.research_question, "main": first}
+    shown["corrected"] = bool(report.corrections)
     shown["report"] = Markup(markup)  # noqa: S704  the report's own page, with every text escaped
     return page("report.html", **shown, formats=[known.name for known in FORMATS])
 
@@ -432,23 +477,39 @@ def render_report(run_id: str, content: str) -> tuple[str, str]:
 
 
 def _record_page(run_id: str, number: int, root: Path) -> str:
-    """Render the text of a reference's record with the cited passages marked."""
-    from willowbark.agents.report.forms import record_name, url_of  # noqa: PLC0415  agents take most of a second
-    from willowbark.tools.reading.sections import own_part, places  # noqa: PLC0415
-
-    report: ResearchReport = load_report(root, run_id)
+    """Render the text of a reference's record with the cited passages marked, and what can be corrected."""
+    report = load_report(root, run_id)
     reference = next((each for each in report.references if each["number"] == number), None)
     if reference is None:
         raise HTTPException(404)
-    key, claims = str(reference["key"]), list[tuple[str, str, list[str]]]()
+    return _page_of_record(run_id, report, str(reference["key"]), reference)
+
+
+def _row_page(run_id: str, key: str, root: Path) -> str:
+    """Render a record of the evidence by its key, whether the report cites it or not."""
+    report = load_report(root, run_id)
+    row = next((row for row in report.evidence_table if row.key == key), None)
+    if row is None:
+        raise HTTPException(404)
+    return _page_of_record(run_id, report, key, report.reference_of(key) or {"title": row.title})
+
+
+def _page_of_record(run_id: str, report: "ResearchReport", key: str, reference: Mapping[str, Any]) -> str:
+    from willowbark.agents.report.forms import record_name, url_of  # noqa: PLC0415  agents take most of a second
+    from willowbark.tools.reading.corrections import EXCLUSION_REASONS  # noqa: PLC0415
+    from willowbark.tools.reading.reading import StudyDesign  # noqa: PLC0415
+    from willowbark.tools.reading.sections import own_part, places  # noqa: PLC0415
+
+    claims = list[dict[str, Any]]()
     for row in (row for row in report.evidence_table if row.key == key):
         own = [candidate for candidate in report.candidates if candidate.name == row.drug]
         claimed = [claim.quote for candidate in own for claim in candidate.claims if claim.evidence_key == key]
         quotes = dict.fromkeys(filter(None, (row.sentence, row.in_figures, *claimed)))
-        claims.append((row.drug, own[0].stance_of(row) if own else row.direction, list(quotes)))
-    quotes = dict.fromkeys(quote for *_, quoted in claims for quote in quoted)
+        stance = own[0].stance_of(row) if own else row.direction
+        claims.append({"drug": row.drug, "stance": stance, "quotes": list(quotes), "row": row})
+    quotes = dict.fromkeys(quote for claim in claims for quote in claim["quotes"])
     texts = list[tuple[str, list[tuple[str, bool]]]]()
-    records = _records_of(run_id, report.generated_at)
+    records = _records_of(run_id, report.generated_at, len(report.corrections))
     record = records.get(key) or next((each for each in records.values() if key in each.identifiers), None)
     if record is not None:
         body = record.content.removeprefix(record.citation.title).strip() or record.content
@@ -456,19 +517,81 @@ def _record_page(run_id: str, number: int, root: Path) -> str:
         full = ((place.title, mark_passages(place.text, quotes)) for place in places(record))
         texts += [(title, pieces) for title, pieces in full if any(is_marked for _, is_marked in pieces)]
     name, url = record_name(key), url_of(key, str(reference.get("url") or ""))
-    shown = {"reference": reference, "name": name, "url": url, "claims": claims, "texts": texts, "run_id": run_id}
+    shown: dict[str, Any] = {"reference": reference, "name": name, "url": url, "claims": claims, "texts": texts}
+    shown |= {"run_id": run_id, "key": key, "can_correct": bool(records), "reasons": EXCLUSION_REASONS}
+    shown["designs"] = [design.label for design in StudyDesign]
     return page("record.html", title=str(reference["title"]), **shown)
 
 
+def _rows_to_review(run_id: str) -> list["RowToReview"]:
+    from ..run.reviewing import list_rows  # noqa: PLC0415  the whole team
+
+    with Ledger.existing() as ledger:
+        return asyncio.run(list_rows(run_id, ledger))
+
+
+def _answer_within(run_id: str, question: str) -> "AnswerWithin":
+    from ..run.within import ask_within  # noqa: PLC0415  the whole team
+
+    with Ledger.existing() as ledger:
+        return asyncio.run(ask_within(question, run_id, ledger))
+
+
+def _requests_of(given: QueryParams) -> list["ChangeRequest"]:
+    """Turn the form of a record into requests; UsageError for what cannot be understood."""
+    from willowbark.tools.reading.reading import StudyDesign  # noqa: PLC0415
+
+    from ..run.changes import ChangeRequest, parse_value  # noqa: PLC0415
+
+    common = {name: given.get(name, "").strip() for name in ("record", "drug", "note")}
+    if given.get("says"):
+        return [ChangeRequest.of({**common, "says": given["says"]})]
+    what = given.get("do", "")
+    if what == "exclude":
+        return [ChangeRequest.of({**common, "drug": "", "exclude": given.get("reason", "")})]
+    if what in ("set_aside", "undo", "add"):
+        return [ChangeRequest.of({**common, what: True, **({"record": ""} if what == "set_aside" else {})})]
+    labels = {design.label: design.value for design in StudyDesign}
+    requests = list[ChangeRequest]()
+    for name, field in _FIELDS.items():
+        typed, was = given.get(name, "").strip(), given.get(f"was_{name}", "").strip()
+        if name in given and typed != was:
+            value = labels.get(typed, typed) if name == "design" else parse_value(typed)
+            drug = common["drug"] if field.startswith("deciding.") else ""
+            requests.append(ChangeRequest.of({**common, "drug": drug, "field": field, "value": value}))
+    if not requests:
+        raise UsageError("nothing was changed: choose what the record says, or change a field")
+    return requests
+
+
+async def _change(run_id: str, requests: "Sequence[ChangeRequest]", by: str | None, root: Path) -> None:
+    """Change a run of this folder's ledger."""
+    from ..run.correcting import ask_changes  # noqa: PLC0415  the whole team
+
+    with Ledger.existing() as ledger:
+        await ask_changes(run_id, ledger, requests, by=by, root=root)
+
+
 @lru_cache(maxsize=4)  # readers open many records of a report; a resumed run has a new one, on more records
-def _records_of(run_id: str, made: datetime) -> Mapping[str, "Evidence"]:
-    """Load the records behind a run's report, by key; none if the ledger lacks the run."""
+def _records_of(run_id: str, made: datetime, corrections: int) -> Mapping[str, "Evidence"]:
+    """Load the records behind a run's report, by key, with those that people added; none if the ledger lacks the run.
+
+    A report that was made at another time, or with other corrections, is on other records.
+    """
+    from willowbark.tools.appraisal.appraised import conditions_of  # noqa: PLC0415
+    from willowbark.tools.appraisal.corrected import with_added  # noqa: PLC0415
+    from willowbark.tools.questions import parse_question  # noqa: PLC0415
+
+    from ..run.within import words_taken  # noqa: PLC0415
     from ..state import state_of  # noqa: PLC0415  agents take most of a second
 
     if all(run.run_id != run_id for run in runs_in_ledger()):
         return {}
     with Ledger.existing() as ledger:
-        return {record.key: record for record in state_of(ledger, run_id).evidence}
+        state = state_of(ledger, run_id)
+        conditions = conditions_of(parse_question(state.question))
+        pool = with_added(state.evidence, words_taken(run_id, ledger), conditions)
+        return {record.key: record for record in pool}
 
 
 def mark_passages(text: str, passages: Iterable[str]) -> list[tuple[str, bool]]:

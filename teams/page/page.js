@@ -153,6 +153,7 @@ function beside(report) {
     if (!answer?.ok) { location.href = link.href; return; }
     const page = new DOMParser().parseFromString(await answer.text(), "text/html");
     content.replaceChildren(one(".record", page));
+    all("[name=by]", content).forEach(remember);
     panel.hidden = false;
     panel.focus({ preventScroll: true });
     const mark = one("mark", content);
@@ -177,19 +178,50 @@ function contents(nav) {
   }
 }
 
+// A follow-up is answered below the report; without scripts its answer is a page of its own.
+function followUp(form) {
+  form.addEventListener("submit", async (event) => {
+    event.preventDefault();
+    const field = one("#more", form);
+    const address = `${form.action}?question=${encodeURIComponent(field.value)}`;
+    const button = one("[type=submit]", form);
+    button.setAttribute("aria-disabled", "true");
+    const answer = await fetch(address).catch(() => null);
+    button.removeAttribute("aria-disabled");
+    if (!answer) { location.href = address; return; }
+    const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+    const told = one(".within", page) ?? element("p", { class: "problem", role: "alert" }, one("main", page).textContent.trim());
+    one("#answers").append(told);
+    field.value = "";
+    told.focus?.();
+  });
+}
+
+// Who corrects is asked once, and kept in this browser.
+function remember(field) {
+  field.value ||= localStorage.getItem("person") ?? "";
+  field.addEventListener("input", () => localStorage.setItem("person", field.value));
+}
+
 const live = one("#live");
 if (live) follow(live);
 const overviews = all("#candidates table.overview");
 if (overviews.length) filters(overviews);
 all(".report table").forEach(sortable);
 if (one(".report")) beside(one(".report"));
+if (one("#follow-up")) followUp(one("#follow-up"));
+all("[name=by]").forEach(remember);
+document.addEventListener("keydown", (event) => {
+  if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) event.target.form?.requestSubmit();
+});
 one("#print")?.addEventListener("click", () => window.print());
 const nav = one(".report > nav");
 if (nav) contents(nav);
 document.addEventListener("submit", (event) => {
   const { busy } = event.target.dataset;
-  const button = busy && one("[type=submit]", event.target);
+  const button = busy && (event.submitter ?? one("[type=submit]", event.target));
   if (!button) return;
+  if (button.name) event.target.append(element("input", { type: "hidden", name: button.name, value: button.value }));
   if (button.hasAttribute("aria-disabled")) event.preventDefault(); // asked already
   button.setAttribute("aria-disabled", "true");
   button.textContent = busy;

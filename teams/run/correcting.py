@@ -1,8 +1,9 @@
 """Corrections of a run: kept in the workspace's file and in the run's ledger, and the report made again at once."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -52,6 +53,14 @@ class MadeAgain(NamedTuple):
     report: ResearchReport
     taken: dict[str, dict[str, Any]]
     """Readings that were taken from stores for it, by subject, for the ledger."""
+
+
+class RunAgain(NamedTuple):
+    """An ended run, opened to be appraised again without a source or a model."""
+
+    messages: list[BaseChatMessage]
+    context: RunContext
+    taken: dict[str, dict[str, Any]]
 
 
 async def correct_run(
@@ -199,6 +208,14 @@ async def make_corrected(run_id: str, ledger: Ledger, corrections: CorrectionBoo
     Raises:
         LedgerError: no such run, or damaged content.
     """
+    async with open_again(run_id, ledger, former) as again:
+        report = await make_again(again.messages, former, again.context, corrections)
+        return MadeAgain(report, again.taken)
+
+
+@asynccontextmanager
+async def open_again(run_id: str, ledger: Ledger, former: ResearchReport) -> AsyncIterator[RunAgain]:
+    """Open an ended run: its messages, its readings, and its journal in the sources' place."""
     run, journal = ledger.run(run_id), ledger.journal(run_id)
     settings = Settings.restored(run.settings)
     question = TextMessage(content=run.question, source="user", created_at=run.created_at)
@@ -210,14 +227,13 @@ async def make_corrected(run_id: str, ledger: Ledger, corrections: CorrectionBoo
         start = CorrectionBook() if before is None else CorrectionBook.from_content(before)
         readings = Readings(reader, corrections=start)
         if not is_whole:  # a stopped run looked nothing up for its report
-            context = RunContext(readings=readings, stopped=former.stop_reason)
-            return MadeAgain(await make_again(messages, former, context, corrections), taken)
+            yield RunAgain(messages, RunContext(readings=readings, stopped=former.stop_reason), taken)
+            return
         endpoints = replayed_endpoints(run, settings)
         policy = RetryPolicy.within(settings.research.search_timeout)
         explain = explainer(endpoints)
         async with Transport(endpoints, recorder=journal, policy=policy, explain=explain) as transport:
-            context = RunContext(transport, readings=readings)
-            return MadeAgain(await make_again(messages, former, context, corrections), taken)
+            yield RunAgain(messages, RunContext(transport, readings=readings), taken)
 
 
 def _open_reader(journal: Journal, settings: Settings, taken: dict[str, dict[str, Any]]) -> StoredReader:

@@ -27,9 +27,9 @@ from willowbark.agents.autogen import (
 )
 from willowbark.agents.baseline import BaselineChatCompletionClient
 from willowbark.agents.context import Exhausted, RunContext
-from willowbark.agents.findings import Findings, FindingsMessage
+from willowbark.agents.findings import ASKED_AS, Findings, FindingsMessage
 from willowbark.agents.judge import BUDGET_RESERVE
-from willowbark.agents.report.content import TurnUsage
+from willowbark.agents.report.content import ModelCalls, TurnUsage
 from willowbark.agents.report.model import ReportMessage, ResearchReport
 from willowbark.agents.reporter import ReportAgent, turns_of
 from willowbark.agents.routing import route_of
@@ -119,8 +119,12 @@ class Course:
             max_cost_usd=limits.max_cost_usd,
             warn=self._warnings.append,
         )
-        if (understanding := self.journal.find_answer(UNDERSTANDING)) is not None:
+        understanding = self.journal.find_answer(UNDERSTANDING)
+        self._typed = ""
+        """The question as it was typed, where a model put it into other words."""
+        if understanding is not None:
             self._budget.used(RequestUsage(**understanding["usage"]), self.model.name)
+            self._typed = understanding.get("thought") or ""
         self._hooks = Hooks(self.options.hooks, self.journal, self._warnings)
         self._asked_at: dict[tuple[str, str], datetime] = {}
         self._token = CancellationToken()  # also ends agents at work when the caller leaves early
@@ -158,7 +162,8 @@ class Course:
 
         # 2. The team works until its report, or until stopped; every turn is recorded before its event.
         journal.attach(self.options.recorder, self._end)
-        question = TextMessage(content=self.question, source="user")
+        metadata = {ASKED_AS: self._typed} if self._typed else {}
+        question = TextMessage(content=self.question, source="user", metadata=metadata)
         said: list[BaseChatMessage] = [question, *messages_of(self._earlier)]
         cost_of_turn: dict[str, int | float | None] = {}
         is_written = False
@@ -221,7 +226,9 @@ class Course:
             readings = (
                 Readings(self._reader, corrections=self._corrections) if self._earlier else self._readings
             )  # readings from before a resume are made again
-            report = await partial_report(said, reason, self.settings, self.model.name, self._budget.account, readings)
+            report = await partial_report(
+                said, reason, self.settings, self.model.name, self._budget.account, readings, self._budget.calls
+            )
 
         # 4. The end is recorded; a ledger or a store of studies that cannot be written is reported once.
         self._reader.flush()
@@ -363,6 +370,7 @@ class Course:
                 await asyncio.sleep(max(left, 0.01))
             self._warnings += [f"{WARN_SHARE:.0%} of the run's {limit:g} s are over"] if due < limit else []
         self._is_late = True
+        self._budget.end_waiting(self.journal.spent_s)
         self._end()
 
     def _team(self, transport: Transport) -> ResearchTeam:
@@ -437,6 +445,7 @@ async def partial_report(
     model: str,
     account: Callable[[Sequence[TurnUsage]], Sequence[TurnUsage]] | None,
     readings: Readings,
+    calls: ModelCalls | None = None,
 ) -> ResearchReport:
     """Let the baseline analyst report what a run found before it stopped; WillowbarkError if none could be made.
 
@@ -453,7 +462,12 @@ async def partial_report(
         analyst.display_name += f", since the run ended before {model} wrote"
     agent = ReportAgent("report", analyst)
     is_counted = account if model != BASELINE else None
-    agent.join(RunContext(account=is_counted, readings=readings, stopped=stop_reason))
+    asked_model = model if model != BASELINE else ""
+    made = calls or ModelCalls()
+    run = RunContext(
+        account=is_counted, readings=readings, stopped=stop_reason, asked_model=asked_model, calls=lambda: made
+    )
+    agent.join(run)
     written = (await agent.on_messages(messages, CancellationToken())).chat_message
     if not isinstance(written, ReportMessage):
         raise WillowbarkError("no report could be made of what was found")

@@ -136,7 +136,9 @@ async def research_stream(
         )
         journal = stack.enter_context(begun)
         if understanding is not None:  # counted again whenever the run is resumed
-            answer = CreateResult(finish_reason="stop", content=asked, usage=understanding, cached=False)
+            answer = CreateResult(
+                finish_reason="stop", content=asked, usage=understanding, cached=False, thought=options.question
+            )
             cost = Prices.of_run(model.name, settings.llm).cost_usd(understanding, model.name)
             journal.keep_answer(UNDERSTANDING, model.name, answer, understanding, cost)
         course = Course(asked, settings, client, where, options, model, journal, others)

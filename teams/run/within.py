@@ -12,6 +12,7 @@ from pydantic import BaseModel, Field
 from willowbark.agents.asking.claims import Verdicts
 from willowbark.agents.findings import Dossier
 from willowbark.agents.report.answers import answer_on_harm
+from willowbark.agents.report.content import DISCLAIMER
 from willowbark.agents.report.forms import record_name, url_of
 from willowbark.agents.report.material import Material
 from willowbark.tools.appraisal.appraised import Readings, condition_of
@@ -101,6 +102,11 @@ class AnswerWithin(BaseModel, frozen=True, extra="forbid"):
     """Number of records that contain a word of the question."""
     truncated: bool
     """Whether more passages were found than given."""
+    cited: dict[str, int] = Field(default_factory=dict)
+    """Numbers of the run's references by key, of the records cited here."""
+    further: str = ""
+    """The question that stands alone, for a search beyond the run's records."""
+    disclaimer: str = DISCLAIMER
 
     def to_markdown(self) -> str:
         """Format the answer as Markdown: verdicts on the drugs, then the passages with key, citation and link."""
@@ -120,6 +126,7 @@ class AnswerWithin(BaseModel, frozen=True, extra="forbid"):
             lines += [f"{number}. “{passage.text}”", f"   {where}", ""]
         more = "; there are more (`--max-results`)" if self.truncated else ""
         lines += [f"{counted(self.matching, 'record')} of {self.records:,} hold a word of the question{more}."]
+        lines += ["", self.disclaimer]
         return "\n".join(lines)
 
 
@@ -140,14 +147,17 @@ async def ask_within(
     pool = merge(record for one in found for record in one.records)
     if not pool:
         raise UsageError(f"run {run_id} holds no records: it was stopped before any came, or no source had one")
-    retracted = {row["key"] for row in (ledger.report(run_id) or {}).get("evidence_table", []) if row.get("retracted")}
+    report = ledger.report(run_id) or {}
+    numbers = {str(each["key"]): int(each["number"]) for each in report.get("references", [])}
+    retracted = {row["key"] for row in report.get("evidence_table", []) if row.get("retracted")}
     pool = [record.noting(retracted=True) if record.key in retracted else record for record in pool]
     collected = CollectedEvidence()
     await asyncio.to_thread(collected.ingest, pool)
     best = await collected.passages(asked, most)
 
     # Default to the run's condition; a model's readings were made for that one.
-    meant = parse_question(stand_alone(asked, run.question))
+    further = stand_alone(asked, run.question)
+    meant = parse_question(further)
     is_own = meant.conditions == parse_question(run.question).conditions
     path = None if ledger.path is None else ledger.path.parent / STORE_FILE
     given = (reading for one in found for reading in one.readings if is_own)
@@ -157,7 +167,11 @@ async def ask_within(
     with StudyShelf(path, beside, tell) as shelf:
         reader = StoredReader(shelf, recall=partial(taken_reading, ledger, run_id))
         told = _answer(meant, pool, Readings(reader, given, studies, corrections=words_taken(run_id, ledger)))
+    quoted = [*(one for drug in told.get("drugs", []) for one in drug.quoted), *told.get("harms", [])]
+    keys = dict.fromkeys((*(one.key for one in quoted), *(passage.key for passage in best.passages)))
     return AnswerWithin(
+        cited={key: numbers[key] for key in keys if key in numbers},
+        further=further,
         question=" ".join(asked.split()),
         run_id=run_id,
         run_question=" ".join(run.question.split()),

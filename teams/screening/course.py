@@ -361,7 +361,7 @@ async def _conclude(
     Records that people added are among them, drugs that they set aside are not.
     """
     found = {}
-    async with origin.open() as transport:
+    async with origin.open_databases() as transport:
         databases = origin.databases(transport)
         for place, (name, question) in enumerate(asked.items(), 1):
             conditions = conditions_of(question)

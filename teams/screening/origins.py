@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from willowbark.tools.http.endpoints import Endpoints, RateLimiter
 from willowbark.tools.http.transport import Transport
-from willowbark.tools.library import Library
+from willowbark.tools.library import BUNDLED, Library, open_library
 from willowbark.tools.records.evidence import Evidence, merge
 from willowbark.tools.records.registry import takes_names, title_of
 from willowbark.tools.search import Source, source_class
@@ -41,7 +41,8 @@ class Origin:
         self._kept = TableFolder(out / "records")
         held = library.contents.sources if library else _SEARCHED
         self._searched = [name for name in _SEARCHED if name in held]
-        self._databases = [name for name in held if takes_names(name)]
+        self._facts = library if library and any(map(takes_names, held)) else open_library(BUNDLED)
+        """Holds what databases say of drugs and conditions: the library itself, else the bundled one."""
         self.digest = library.digest if library else " ".join(self._endpoints[name].base_url for name in held)
         self.path = library.path if library else ""
         self.about = library.summary if library else " and ".join(map(title_of, self._searched))
@@ -54,9 +55,13 @@ class Origin:
         """Return the sources to search for studies."""
         return [source_class(name)(transport) for name in self._searched]
 
+    def open_databases(self) -> Transport:
+        """Open what databases say of drugs, which the caller closes."""
+        return Transport(Endpoints(library=self._facts), limiter=self._limiter)
+
     def databases(self, transport: Transport) -> list[Source]:
-        """Return the sources to look drugs up in; only a library has some."""
-        return [source_class(name)(transport) for name in self._databases]
+        """Return the sources to look drugs up in, of `open_databases`."""
+        return [source_class(name)(transport) for name in self._facts.contents.sources if takes_names(name)]
 
     def keep(self, search: str, found: Mapping[str, Evidence]) -> None:
         """Store the records that the sources found; a library needs no copy."""

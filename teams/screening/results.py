@@ -24,11 +24,14 @@ from .tables import TableFolder, has_parquet
 
 MATRIX = (
     "condition", "place", "drug", "certainty", "quality", "group", "supporting", "contradicting", "inconclusive",
-    "cautions", "quote", "key", "url", "condition_id", "chembl_id", "chebi_id",
+    "cautions", "quote", "key", "url", "condition_id", "chembl_id", "chebi_id", "use",
 )  # fmt: skip
 EVIDENCE = (
     "condition", "drug", "key", "counts_as", "design", "participants", "quote", "title", "date", "url", "read_by",
 )  # fmt: skip
+KNOWN = {"established": "known", "repurposing": "new", "not_checked": "not checked"}
+"""Whether a drug's use in a condition is known: by labels, databases' indications, or as what trials compare with.
+`new`: its known uses are others; `not checked`: nothing says what it is used for."""
 NO_VERDICT = "no verdict"
 """In place of a certainty, for drugs that records on the condition mention, but neither support nor contradict."""
 _MOST_SHOWN = 8  # records per cell of the page; the table has all
@@ -72,6 +75,7 @@ def write_results(out: Path, found: RankedDrugs, questions: Mapping[str, str], o
                     "condition_id": condition_id,
                     "chembl_id": next((said.chembl_id for said in about if said.chembl_id), None),
                     "chebi_id": next((said.chebi_id for said in about if said.chebi_id), None),
+                    "use": KNOWN[each.group],
                 }
             )
             evidence += rows if each.has_verdict else []
@@ -131,7 +135,7 @@ def _page(
                 [row[name] for name in ("counts_as", "design", "participants", "quote", "title", "date", "url")]
             )
     cells: dict[str, list[list[Any]]] = {condition: [] for condition in found}
-    names = ("drug", "certainty", "quality", "group", "supporting", "contradicting", "inconclusive", "cautions")
+    names = ("drug", "certainty", "quality", "use", "supporting", "contradicting", "inconclusive", "cautions")
     for row in (each for each in matrix if each["certainty"] != NO_VERDICT):
         own = behind[row["condition"], row["drug"]]
         cells[row["condition"]].append([*(row[name] for name in names), own])

@@ -105,7 +105,12 @@ class Readings:
         self._appraised: dict[str, tuple[Evidence, Question, Mapping[str, AppraisedRecord]]] = {}
         self._ahead: set[str] = set()
         self._done: set[str] = set()
-        self._one_reads, self._stopped = threading.RLock(), threading.Event()
+        self._taken = 0
+        """How often a model's readings were added."""
+        self._lock = threading.RLock()
+        self._stopped = threading.Event()
+        self._under_way: dict[tuple[str, ...], threading.Lock] = {}
+        """Of each text that is being read, what other threads that want it wait for."""
         self.found = self.done = 0
         self.take(given, studies, absent)
 
@@ -129,18 +134,25 @@ class Readings:
         studies = [record for record in pool if kind_of(record) in STUDIES]
         self.found, self.done = len(studies), sum(not self._done.isdisjoint(names_of(each)) for each in studies)
 
+    def expect(self, count: int) -> None:
+        """Count records that are to be read."""
+        with self._lock:
+            self.found += count
+
     def note_read(self, record: Evidence) -> None:
         """Count a record as read."""
         names = names_of(record)
-        if self._done.isdisjoint(names):
-            self.done += 1
-        self._done.update(names)
+        with self._lock:
+            if self._done.isdisjoint(names):
+                self.done += 1
+            self._done.update(names)
 
     def is_new(self, record: Evidence) -> bool:
         """Whether a record is asked about for the first time, under any of its names."""
         names = names_of(record)
-        seen = not self._ahead.isdisjoint(names)
-        self._ahead.update(names)
+        with self._lock:
+            seen = not self._ahead.isdisjoint(names)
+            self._ahead.update(names)
         return not seen
 
     def once(
@@ -149,9 +161,12 @@ class Readings:
         """Return a record's appraisals by drug, redone only if the record or the question changed."""
         former, question, said = self._appraised.get(record.key, (None, None, {}))
         if former is None or question != asked or not record.says_as(former):
+            taken = self._taken
             said = appraise()
             self.note_read(record)
-            self._appraised[record.key] = record, asked, said
+            with self._lock:
+                if taken == self._taken:  # else a model read meanwhile, and this may be without its word
+                    self._appraised[record.key] = record, asked, said
         return said
 
     def hold(self, given: Iterable[Reading], studies: Iterable[MatchedStudy] = (), absent: Iterable[str] = ()) -> None:
@@ -179,12 +194,17 @@ class Readings:
         for read in studies:
             if self._studies.get(read.study.key) != read:
                 self._studies[read.study.key] = read
-                self._appraised.clear()
+                self._appraise_anew()
         for reading in given:
             known = self._given.setdefault(reading.key, {})
             if known.get(reading.drug) != reading:
                 known[reading.drug] = reading
-                self._appraised.clear()
+                self._appraise_anew()
+
+    def _appraise_anew(self) -> None:
+        with self._lock:
+            self._taken += 1
+            self._appraised.clear()
 
     def given_for(self, record: Evidence) -> dict[str, Reading]:
         """Return a model's readings of a record by drug; empty if there are none."""
@@ -243,12 +263,17 @@ class Readings:
         """
         text = document or Document.of(record)
         asked = (record.key, text.whole, *text.types, drug, condition)
-        with self._one_reads:
+        with self._lock:
+            if asked in self._read:
+                return self._read[asked]
+            own = self._under_way.setdefault(asked, threading.Lock())
+        with own:  # other texts are read side by side
             if asked not in self._read:
                 if self._stopped.is_set():
                     raise ReadingStopped(f"{record.key} was not read: the run was stopped")
                 reader = self._reader or load_reader()
                 self._read[asked] = reader.read_document(text, drug, condition, record.key)
+                self._under_way.pop(asked, None)
             return self._read[asked]
 
 
@@ -257,12 +282,20 @@ def names_of(record: Evidence) -> list[str]:
     return list(dict.fromkeys((record.key, *sorted({*record.identifiers, *record.record.same_as}))))
 
 
-@cache
 def load_reader() -> "LearnedReader":
     """Load the bundled reader; its weights are loaded once, at the first reading."""
+    with _loading:  # a second thread waits for the first one's weights
+        return _load_once()
+
+
+@cache
+def _load_once() -> "LearnedReader":
     from ..reading.learned import LearnedReader  # noqa: PLC0415
 
     return LearnedReader()
+
+
+_loading = threading.Lock()
 
 
 _DIRECTIONS: Mapping[Says, Direction] = {
@@ -385,7 +418,8 @@ def _decide_by_word(appraised: AppraisedRecord, record: Evidence, ruling: Ruling
     item = decide_item(appraised.item, word.says)
     if record.trial and word.says in DECIDED and item.design is StudyDesign.registry_entry:
         item = item.model_copy(update={"design": registered_design(record.trial)})
-    item = item.model_copy(update={"second_reader": appraised.item.direction.value})
+    if word.says is not appraised.item.direction:
+        item = item.model_copy(update={"second_reader": appraised.item.direction.value})
     told = decide_told(appraised.told, word, appraised.item.direction)
     sentence = told.passage.text if told.passage and word.says in DECIDED else ""
     return appraised.model_copy(

@@ -245,12 +245,13 @@ def _drugs_that_work(known: Mapping[str, Sequence[AppraisedRecord]]) -> set[str]
 def read_ahead(
     asked: Question, records: Iterable[Evidence], readings: Readings, is_over: Callable[[], bool] = lambda: False
 ) -> None:
-    """Read publications ahead of their appraisal, in a separate thread, until `is_over`; `readings` keep the results.
+    """Read and appraise publications ahead, in a separate thread, until `is_over`; `readings` keep the results.
 
-    Records already read under another identifier are skipped, since they may be merged with that record.
+    Records already read under another identifier are skipped, since they may be merged with that record. A record is
+    appraised while its parsed text is at hand: of a large run, not all texts can be.
     """
     new = [record for record in records if kind_of(record) == "publication" and readings.is_new(record)]
-    readings.found += len(new)
+    readings.expect(len(new))
     with suppress(ReadingStopped):
         for record in new:
             if is_over():
@@ -258,6 +259,7 @@ def read_ahead(
             for shown, drug in list_readings(record, asked):
                 readings.read(shown, drug, condition_in(shown, asked))
             readings.note_read(record)
+            readings.once(record, asked, partial(_appraise_study, record, asked, readings))
 
 
 def list_readings(record: Evidence, asked: Question) -> list[tuple[Evidence, str]]:

@@ -23,6 +23,13 @@ _SAYS: Mapping[Direction, Says] = {
     Direction.inconclusive: "neutral",
     Direction.not_assessed: "none",
 }
+_CONFIRMED: Mapping[Direction, frozenset[Says]] = {
+    Direction.supports: frozenset({"supports"}),
+    Direction.contradicts: frozenset({"contradicts"}),
+    Direction.inconclusive: frozenset({"missed", "neutral", "combined", "comparator"}),
+    Direction.not_assessed: frozenset({"none"}),
+}
+"""What a study may say of a drug where people confirm its direction."""
 _STEP = re.compile(r"([a-z_]+)(?:\[([^\]]+)\])?")
 _OF_STUDY = frozenset(
     {"aim", "condition", "people", "design", "blinded", "randomised", "analysed", "background", "follow_up"}
@@ -207,7 +214,9 @@ def tell_edited(told: ToldResult, stance: DrugStance, edited: EditedStudy | None
 
 
 def decide_item(item: AppraisedItem, direction: Direction) -> AppraisedItem:
-    """Give an item the direction that people say, with what it takes to count."""
+    """Give an item the direction that people say, with what it takes to count; one that has it stays as it is."""
+    if direction is item.direction:
+        return item
     changes: dict[str, Any] = {"direction": direction, "says": _SAYS[direction], "missed_primary": False}
     if direction in DECIDED:
         changes |= {"fit": "same", "tested": True, "alone": True}
@@ -216,6 +225,8 @@ def decide_item(item: AppraisedItem, direction: Direction) -> AppraisedItem:
 
 def decide_stance(stance: DrugStance, direction: Direction) -> DrugStance:
     """Give a stance the direction that people say; the part it rests on stays."""
+    if stance.says in _CONFIRMED[direction]:
+        return stance
     return stance.model_copy(update={"says": _SAYS[direction], "of_combination": "none"})
 
 

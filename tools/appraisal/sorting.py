@@ -106,10 +106,11 @@ class SortedDrug(BaseModel, frozen=True, extra="forbid"):
 def sort_drugs(candidates: Sequence[Candidate]) -> dict[str, SortedDrug]:
     """Put each drug in its place, by the table above; all candidates of a question, since standards tell what works."""
     standards = frozenset(each.drug for each in candidates if each.group == "established")
-    return {each.drug: _sort_drug(each, standards) for each in candidates}
+    return {each.drug: sort_drug(each, standards) for each in candidates}
 
 
-def _sort_drug(candidate: Candidate, standards: frozenset[str]) -> SortedDrug:
+def sort_drug(candidate: Candidate, standards: frozenset[str]) -> SortedDrug:
+    """Put one drug in its place; `standards` are the drugs that are licensed or standard for the condition."""
     tally = count_trials(candidate, standards)
     found = candidate.appraisal
     deciding = [each for each in candidate.records if each.key in found.telling]

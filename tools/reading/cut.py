@@ -10,6 +10,7 @@ from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import accumulate
 from typing import NamedTuple
 
 import numpy as np
@@ -73,10 +74,8 @@ class CutRecord:
     @cached_property
     def starts(self) -> list[int]:
         """Of each sentence the index of its first piece."""
-        starts = [1]
-        for sentence in self.sentences[:-1]:
-            starts.append(starts[-1] + len(sentence.pieces))
-        return starts
+        ends = accumulate((len(sentence.pieces) for sentence in self.sentences), initial=1)
+        return list(ends)[: len(self.sentences)]
 
     @property
     def length(self) -> int:
@@ -164,9 +163,9 @@ def cut_record(document: Document, pieces: Pieces, unknown: str = "") -> CutReco
                 at = max(classes[at][0], at + 1)
                 continue
             word = document.pieces[at][0]
-            found = pieces.of(word) if word else ()
-            cut += found
-            owners += [at] * len(found)
+            own = pieces.of(word) if word else ()
+            cut += own
+            owners += [at] * len(own)
             at += 1
         sentences.append(CutSentence(order, document.zones[order], tuple(cut), tuple(owners)))
     return CutRecord(tuple(_fit(sentences)), names)
@@ -202,16 +201,16 @@ def _fit(sentences: Sequence[CutSentence]) -> list[CutSentence]:
         return 3 + _SOON[sentence.zone]
 
     room = LONGEST - 2
-    kept: list[CutSentence] = []
+    fitted: list[CutSentence] = []
     for sentence in sorted(sentences, key=rank):
         fitting = sentence
         if sentence.order in (0, last):
-            most = room if kept else LONGEST // 2
+            most = room if fitted else LONGEST // 2
             fitting = sentence._replace(pieces=sentence.pieces[:most], owners=sentence.owners[:most])
         if fitting.pieces and len(fitting.pieces) <= room:
-            kept.append(fitting)
+            fitted.append(fitting)
             room -= len(fitting.pieces)
-    return sorted(kept)
+    return sorted(fitted)
 
 
 def cut_condition(record: CutRecord, view: View, pieces: Pieces) -> CutCondition:
@@ -219,7 +218,7 @@ def cut_condition(record: CutRecord, view: View, pieces: Pieces) -> CutCondition
     document = view.document
     owners = view.find_pieces("COND")
     name = (Sign.CONDITION, *pieces.of_all(view.condition.split()))[:_NAME]
-    is_known = any(known == view.condition for known, _, _ in document.conditions)
+    is_known = any(name == view.condition for name, _, _ in document.conditions)
     return CutCondition(name, _place(record, owners), is_known)
 
 

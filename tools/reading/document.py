@@ -1,6 +1,8 @@
 """A record's text, screened and parsed once: sentences with their roles, the drugs, conditions and classes named."""
 
+import threading
 from bisect import bisect_left
+from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -15,8 +17,10 @@ from .screening import is_prose, screen
 from .text import ZONES, SentenceRole, Token, heading_role, plain, says, sentence_spans, tokens_of, zone_features
 
 Made = TypeVar("Made")
-KEPT = 512
-"""Size of the document cache: more records than most runs appraise in a round, in about 50 MB."""
+KEPT = 4096
+"""Size of the document cache: more than an exhaustive run reads, so that each text is parsed once a run."""
+KEPT_WITH_WORDS = 512
+"""Documents, the latest used, that keep their words, in 24 MB; the others keep sentences and names, in 10 kB each."""
 _PEOPLE = frozenset("patient patients people those woman women man men child children adults subjects".split())
 _TREATED = frozenset("treatment therapy treat treating treated treats".split())
 _SIGNS = ("harm", "induced", "causes", "less", "not")
@@ -109,10 +113,21 @@ class Document:
         return cls.cut(title, content.removeprefix(title).lstrip(" .\n"), tuple(map(str, types or ())))
 
     @staticmethod
-    @lru_cache(maxsize=KEPT)
     def cut(title: str, text: str, types: tuple[str, ...] = ()) -> "Document":
         """Return the document of a title and a text that need no screening, cached."""
-        return Document(title, text, types)
+        document = _parse_once(title, text, types)
+        with _lock:
+            _with_words[id(document)] = document
+            _with_words.move_to_end(id(document))
+            least_used = _with_words.popitem(last=False)[1] if len(_with_words) > KEPT_WITH_WORDS else None
+        if least_used is not None:
+            least_used.drop_words()
+        return document
+
+    def drop_words(self) -> None:
+        """Free what takes most memory; it is made again when it is needed."""
+        for name in _WORDS:
+            self.__dict__.pop(name, None)
 
     def once(self, make: Callable[..., Made], *of: object) -> Made:
         """Cache the result of a pure function that never returns None, by its hashable arguments."""
@@ -222,3 +237,14 @@ class Document:
         """Piece range of each sentence: first index, index after the last."""
         ends = [bisect_left(self.begins, sentence.end) for sentence in self.sentences]
         return list(pairwise([0, *ends]))
+
+
+_WORDS = ("tokens", "words", "pieces", "begins")
+_with_words: OrderedDict[int, Document] = OrderedDict()
+"""Documents of the cache that keep their words, the latest used last."""
+_lock = threading.Lock()
+
+
+@lru_cache(maxsize=KEPT)
+def _parse_once(title: str, text: str, types: tuple[str, ...]) -> Document:
+    return Document(title, text, types)

@@ -85,10 +85,10 @@ class Encoder:
 
     Args:
         raw: an ONNX model with its vocabulary in its metadata.
-        threads: number used for one record; 0 means one per core.
+        threads: number used for one record, which changes no output; records side by side use the cores better.
     """
 
-    def __init__(self, raw: bytes, threads: int = 0) -> None:
+    def __init__(self, raw: bytes, threads: int = 1) -> None:
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads, options.inter_op_num_threads = threads, 1
         options.add_session_config_entry("session.intra_op.allow_spinning", "0")  # idle threads free the processor

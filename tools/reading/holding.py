@@ -2,8 +2,9 @@
 
 | the passage | the reading |
 |---|---|
-| names other drugs alone, tells of harm or cost alone, or of a review does not name the drug | another sentence tells it |
-| the same, and none does | of a trial does not tell which side it favours; of others no result |
+| names other drugs alone, tells of harm, of cost or of who was given what alone | another sentence tells it |
+| of a review, does not name the drug, or names other conditions alone | the same |
+| either, and none does | of a trial does not tell which side it favours; of others no result |
 | names the drug only joined with others; does not name it, and the title joins it | its part is not told |
 | of a review, without placebo or the number of people | a comparison that does not tell with what, nor of how many |
 | names another drug behind "than" or "versus" | compared with that |
@@ -15,6 +16,7 @@
 | denies it for the condition asked about, whatever it says of another | no difference |
 | is on another condition of the title | something else |
 | tells a failure that is not more likely than not | no difference, and no statement |
+| the same, and that something changed significantly | does not tell which side it favours |
 
 A reading by a language model was checked when it was made, and the registry's has no passage.
 """
@@ -65,7 +67,7 @@ def hold_to_passage(reading: Reading, document: Document) -> HeldReading:
     if rivals:
         changes |= {"comparator": "active", "against": " and ".join(rivals)}
     if reading.effect == "worse" and is_leaning(reading):
-        changes |= {"effect": "no_difference"}
+        changes |= {"effect": "mixed" if says("tells a change", passage.text) else "no_difference"}
     if reading.effect == "better":
         changes |= _temper(reading, passage)
     if passage.is_rival(reading.drug):
@@ -110,12 +112,17 @@ def _quote(sentence: Sentence) -> QuotedPassage:
 
 def _bears(reading: Reading, passage: PassageContrast) -> bool:
     """Whether a passage may bear a verdict on a drug: it tells of it, and not of harm or cost alone."""
-    is_aside = says("sign of harm", passage.text) or says("tells of cost", passage.text)
-    if reading.verdict == "supports" and is_aside and not says(_BENEFIT, passage.text):
+    if reading.verdict == "supports" and not _tells_benefit(passage.text):
         return False
     if reading.design in _REVIEWS or reading.role == "mentioned":
-        return _names(passage, reading.drug)
+        return _names(passage, reading.drug) and not passage.is_on_other_conditions(reading.condition)
     return not passage.is_on_others(reading.drug)
+
+
+def _tells_benefit(text: str) -> bool:
+    """Whether a text tells of benefit, or at least of no harm or cost, nor of who was given what."""
+    is_aside = any(says(cue, text) for cue in ("sign of harm", "tells of cost", "tells who was given"))
+    return not is_aside or says(_BENEFIT, text) is not None
 
 
 def _names(line: PassageContrast, drug: str) -> bool:

@@ -101,7 +101,7 @@ def _pool_sentences(sentences: Mapping[int, Floats], zones: Sequence[str]) -> Fl
 class LearnedReader:
     """Reads with weights trained on labels made by reading; the default if there is no language model.
 
-    Thread-safe. Each record is read alone on all cores, so its reading never depends on the others.
+    Thread-safe. Each record is read alone on one core, so its reading never depends on the others.
     """
 
     name = "learned"

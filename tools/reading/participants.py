@@ -23,6 +23,8 @@ _PEOPLE = frozenset(
     "respondents babies newborns".split()
 )
 _LINKS = frozenset("of or and in to for with on from the".split())
+_UNITS = frozenset("% mg microg mcg g kg ml iu mmol mm cm hz".split())
+"""Behind a number that counts no people: "sumatriptan 100 mg"."""
 _LARGEST = 50_000_000
 _LEAST_BY_FORM = 10  # participants; smaller numbers in brackets are scores, weeks and references
 _BRACKET_BEHIND = re.compile(r"\s(?:(?P<people>[A-Za-z]+)\s)?\(")
@@ -71,7 +73,8 @@ def numbers_of(document: Document, sentence: Sentence) -> Iterator[Number]:
             ):  # fmt: skip
                 at += 1
             value = spelled_number(" ".join(token.text for token in tokens[first:at]))
-        if value is None or not 1 <= value <= _LARGEST or (at < sentence.last and tokens[at].text == "%"):
+        behind = tokens[at].text if at < sentence.last else ""
+        if value is None or not 1 <= value <= _LARGEST or behind in _UNITS:
             continue
         if _is_year(document, sentence, first):
             continue

@@ -16,6 +16,7 @@ import onnxruntime
 from ..lexicon.heads import Floats, softmax
 from .cut import (
     CutCondition,
+    CutPair,
     CutRecord,
     Place,
     cut_condition,
@@ -101,18 +102,7 @@ class PooledReader:
         ]
         query = _gelu(self._apply("ask", np.concatenate([*means, flags])))
         seen = self._look(pooled, query)
-        sentences = np.concatenate(
-            [
-                pooled.states[record.starts],
-                _average_in_sentences(pooled, drug),
-                _average_in_sentences(pooled, condition.places),
-                flag_sentences(record, pair),
-            ],
-            axis=1,
-        )
-        sentences = _gelu(self._apply("sentence", sentences) + self._apply("sentence_ask", query))
-        pointed = softmax(self._apply("point", sentences).T)
-        carried = (pointed @ self._apply("value", sentences)).ravel()
+        pointed, carried = self._point(pooled, pair, query)
         counted = np.array([len(record.sentences) / 20], np.float32)
         joined = np.concatenate([*means, seen, carried, flags, counted])
         hidden = _gelu(self._apply("hidden", self._norm("norm", joined)))
@@ -120,15 +110,33 @@ class PooledReader:
         orders = (sentence.order for sentence in record.sentences)
         return PairAnswer(fields, dict(zip(orders, map(float, pointed[0]), strict=True)))
 
+    def _point(self, pooled: PooledRecord, pair: CutPair, query: Floats) -> tuple[Floats, Floats]:
+        """Return how much each pointer heeds each sentence, and what they carry."""
+        record = pooled.record
+        if not record.sentences:
+            return np.zeros((POINTERS, 0), np.float32), np.zeros(POINTERS * WIDTH, np.float32)
+        sentences = np.concatenate(
+            [
+                pooled.states[record.starts],
+                _average_in_sentences(pooled, pair.drug or pair.classes),
+                _average_in_sentences(pooled, pair.condition.places),
+                flag_sentences(record, pair),
+            ],
+            axis=1,
+        )
+        sentences = _gelu(self._apply("sentence", sentences) + self._apply("sentence_ask", query))
+        pointed = softmax(self._apply("point", sentences).T)
+        return pointed, (pointed @ self._apply("value", sentences)).ravel()
+
     def tell_condition(self, view: View) -> Floats:
         """Tell which part a view's condition plays in its record: probabilities in the order of `CONDITION_ROLES`."""
         pooled = self.read(view.document, view.drug)
         condition: CutCondition = cut_condition(pooled.record, view, self.pieces)
         flags = np.array(flag_condition(pooled.record, condition), np.float32)
         name = self._encode_name(condition.name)
-        asked = np.concatenate([_average(pooled, condition.places), name, pooled.states[0], flags])
-        query = _gelu(self._apply("condition_ask", asked))
-        joined = np.concatenate([asked, self._look(pooled, query)])
+        question = np.concatenate([_average(pooled, condition.places), name, pooled.states[0], flags])
+        query = _gelu(self._apply("condition_ask", question))
+        joined = np.concatenate([question, self._look(pooled, query)])
         hidden = _gelu(self._apply("condition_hidden", self._norm("condition_norm", joined)))
         return softmax(self._apply("condition_role", hidden))
 
@@ -137,8 +145,8 @@ class PooledReader:
         return np.asarray(states.mean(0), np.float32)
 
     def _look(self, pooled: PooledRecord, query: Floats) -> Floats:
-        asked = self._apply("look", query).reshape(LOOKS, 1, WIDTH // LOOKS)
-        scores = asked @ pooled.keys * np.float32((WIDTH // LOOKS) ** -0.5)
+        question = self._apply("look", query).reshape(LOOKS, 1, WIDTH // LOOKS)
+        scores = question @ pooled.keys * np.float32((WIDTH // LOOKS) ** -0.5)
         return np.asarray((softmax(scores) @ pooled.values).ravel(), np.float32)
 
     def _apply(self, name: str, states: Floats) -> Floats:

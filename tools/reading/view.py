@@ -42,13 +42,13 @@ class View:
                 self.words[at] = ""
 
     def _mask_drugs(self) -> None:
-        named = self.document.drugs
-        if not any(name == self.drug for name, _, _ in named):
-            named = [*named, *((self.drug, start, end) for start, end in find_literal(self.document, self.drug))]
+        mentions = self.document.drugs
+        if not any(name == self.drug for name, _, _ in mentions):
+            mentions = [*mentions, *((self.drug, start, end) for start, end in find_literal(self.document, self.drug))]
         for name, start, end in self.document.classes:
             if is_class_member(self.drug, name):
                 self._put(start, end, "CLASS")
-        for name, start, end in named:
+        for name, start, end in mentions:
             self._put(start, end, "DRUG" if name == self.drug else "OTHER")
 
     def _mask_conditions(self, condition: str) -> None:
@@ -87,14 +87,14 @@ class View:
             if word := self.words[at]:
                 yield word
             if word in ("COND", "ELSE"):
-                yield from (each for each, _, _ in self.document.pieces[at : self._spelt[at]] if each)
+                yield from (word for word, _, _ in self.document.pieces[at : self._spelt[at]] if word)
 
 
 def find_literal(document: Document, name: str) -> Iterator[tuple[int, int]]:
     """Yield the offsets of exact matches of a name, singular or plural."""
     if words := name.replace("-", " ").split():
         pattern = r"(?<!\w)" + r"[\s-]+".join(map(re.escape, words)) + r"(?:e?s)?(?!\w)"
-        yield from (found.span() for found in re.finditer(pattern, document.whole.lower()))
+        yield from (match.span() for match in re.finditer(pattern, document.whole.lower()))
 
 
 def _loose(document: Document, condition: str) -> Iterator[tuple[int, int]]:
@@ -128,14 +128,14 @@ class Pieces:
             return (SIGNS[word],)
         if len(word) > _LONGEST_WORD:
             return (self.UNKNOWN,)
-        word, found, at = word.lower(), list[int](), 0
+        word, parts, at = word.lower(), list[int](), 0
         while at < len(word):
             for end in range(len(word), at, -1):
                 place = self._place.get(("##" if at else "") + word[at:end])
                 if place is not None:
-                    found.append(place)
+                    parts.append(place)
                     at = end
                     break
             else:
                 return (self.UNKNOWN,)
-        return tuple(found)
+        return tuple(parts)

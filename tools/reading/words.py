@@ -106,6 +106,6 @@ def weigh(counts: NDArray[np.int64], rarity: Floats) -> Floats:
     return np.asarray(values / (np.linalg.norm(values) or 1.0), np.float32)
 
 
-def join_verdicts(told: Floats, by_words: Floats, powers: Floats) -> Floats:
+def join_verdicts(by_network: Floats, by_words: Floats, powers: Floats) -> Floats:
     """Multiply two probabilities of the same verdicts, each with its power, and scale the sums to 1."""
-    return softmax(powers[0] * np.log(told + 1e-6) + powers[1] * np.log(by_words + 1e-6))
+    return softmax(powers[0] * np.log(by_network + 1e-6) + powers[1] * np.log(by_words + 1e-6))

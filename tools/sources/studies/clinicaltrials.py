@@ -3,6 +3,7 @@
 A study's fields: https://clinicaltrials.gov/data-api/about-api/study-data-structure; any part of it may be missing.
 """
 
+import asyncio
 import html
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -144,7 +145,7 @@ class ClinicalTrials(Source):
         if known is None:
             raise SourceRefused(self.name, f"{nct_id[:40]!r} is not an NCT number (NCT and 8 digits)")
         if (library := local_library(self.transport)) is not None:
-            return library.trial(self, known)
+            return await asyncio.to_thread(library.trial, self, known)
         found, url = await self._ask(f"studies/{known}", {})
         records, unread = read_each([found] if found else [], parse_study)
         notes = [] if found else [f"there is no trial {known}"]

@@ -3,6 +3,7 @@
 `updated-by` lists the notices on a publication, from publishers and Retraction Watch. https://www.crossref.org/documentation/retrieve-metadata/rest-api/
 """
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from string import punctuation
 from typing import Any, NamedTuple
@@ -67,7 +68,8 @@ async def updates(dois: Sequence[str], transport: Transport) -> dict[str, Update
         SearchError: no reply, or an unreadable one.
     """
     if (library := local_library(transport)) is not None:
-        works = (parse_work(held) for doi in dois if (held := library.work("crossref", doi)))
+        found = await asyncio.to_thread(lambda: [library.work("crossref", doi) for doi in dois])
+        works = [parse_work(held) for held in found if held]
         return {work.doi: work for work in works if work}
     wanted = list(dict.fromkeys(doi for each in dois if (doi := checked_identifier("doi", each))))
     if not (listed := ",".join(f"doi:{doi}" for doi in wanted if "," not in doi)):  # the filter's own separator

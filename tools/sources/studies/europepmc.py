@@ -4,6 +4,7 @@ Words without a field are also searched in full texts, where most hits are passi
 titles, abstracts and keywords (which contain MeSH terms) alone.
 """
 
+import asyncio
 import re
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -122,7 +123,7 @@ class EuropePMC(Source):
         """
         number = checked_pmid(self.name, pmid)
         if (library := local_library(self.transport)) is not None:
-            return library.citations(self, number)
+            return await asyncio.to_thread(library.citations, self, number)
         links = Citations(await self._fetch_links(number, "citation"), await self._fetch_links(number, "reference"))
         records, unread = list[Evidence](), list[str]()
         if links.chosen:
@@ -161,7 +162,7 @@ async def by_numbers(names: Sequence[str], transport: Transport) -> list[Evidenc
         SearchError: no reply, or an unreadable one.
     """
     if (library := local_library(transport)) is not None:
-        return library.by_numbers(names)
+        return await asyncio.to_thread(library.by_numbers, names)
     numbers = [(kind, number) for kind, _, number in (name.partition(":") for name in names)]
     pmids = " OR ".join(f"EXT_ID:{number}" for kind, number in numbers if kind == "pmid")
     others = [f"PMCID:{number}" if kind == "pmcid" else f'DOI:"{number}"' for kind, number in numbers if kind != "pmid"]

@@ -4,6 +4,7 @@ https://www.ncbi.nlm.nih.gov/books/NBK25499/; elements of records:
 https://www.nlm.nih.gov/bsd/licensee/elements_descriptions.html.
 """
 
+import asyncio
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import date
@@ -119,7 +120,7 @@ class PubMed(Source):
         """
         numbers = [checked_pmid(self.name, pmid) for pmid in pmids]
         if (library := local_library(self.transport)) is not None:
-            return library.papers(self, numbers)
+            return await asyncio.to_thread(library.papers, self, numbers)
         asked = ", ".join(numbers)
         return self._reply(asked, asked, PubMedHits(0, numbers), await self._fetch(numbers))
 
@@ -127,7 +128,7 @@ class PubMed(Source):
         """Return citing and cited publications that PubMed links (ELink); raises as `papers`."""
         number = checked_pmid(self.name, pmid)
         if (library := local_library(self.transport)) is not None:
-            return library.citations(self, number)
+            return await asyncio.to_thread(library.citations, self, number)
         with self.transport.shelf.queue(self.name) as reached:
             links = await self._ask("elink.fcgi", {"dbfrom": "pubmed", "id": number, "cmd": "neighbor"}, _links)
             await reached()

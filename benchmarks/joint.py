@@ -1,0 +1,209 @@
+"""Arms, comparator and direction of a comparison, read jointly: a model's studies beside labels made by reading.
+
+    python -m benchmarks.joint [--library world_half.jsonl.gz] [--small PART]
+
+A labelled comparison is read right if the study has one of the same drugs, against the same, and its first such
+comparison, the primary outcome before others, favours the same side; a comparison that is not significant favours
+neither. Of `labels/studies_*.jsonl` the deciding comparison of each study counts, of `labels/joint_*.tsv` each row: the
+main comparison of each drug in records of the bundled library, by a reader who had not seen the answers.
+
+The model's studies are those of the recorded runs (`recorded.py`), as they stand after the checks; two of these runs
+need the collection that they were asked of. `--small` reads the records of one part of the labels (`development`,
+`apart`) by the small reader instead. Nobody publishes such figures: extraction is published by the cell.
+"""
+
+import argparse
+import asyncio
+import csv
+import sys
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from benchmarks.labels import FOLDER, read_lines
+from benchmarks.recorded import collection, replayed
+
+from willowbark.tools.appraisal.appraised import Readings
+from willowbark.tools.appraisal.candidates import list_readings
+from willowbark.tools.appraisal.stance import is_against_nothing
+from willowbark.tools.lexicon import canonical_drug
+from willowbark.tools.library.rows import PublicationRow
+from willowbark.tools.questions import parse_question
+from willowbark.tools.reading.assembler import assemble_study
+from willowbark.tools.reading.document import Document
+from willowbark.tools.records.study import Comparison, Favours, Study
+
+RUNS = ("kidney", "migraine", "nausea", "attention")
+ON_EFFICACY = frozenset({"efficacy", "surrogate"})
+_PRIMARY_ORDER = (True, None, False)
+
+
+class JointLabel(NamedTuple):
+    """A comparison as a reader had it."""
+
+    record: str
+    drugs: frozenset[str]
+    """Those that the first arm had and the other had not."""
+    versus: str
+    """`placebo`, `none`, `baseline`, `other`, or the other arm's drugs, joined by +."""
+    favours: Favours
+    """What is not significant favours neither."""
+
+
+def read_labels(folder: Path = FOLDER, part: str | None = None) -> Iterator[JointLabel]:
+    """Read the labels of both kinds; of a part of the studies alone if it is named."""
+    for path in sorted(folder.glob("studies_*.jsonl")):
+        for study in read_lines(path):
+            if part in (None, study["part"]):
+                label = label_of(study)
+                if label is not None:
+                    yield label
+    if part is None:
+        for path in sorted(folder.glob("joint_*.tsv")):
+            yield from _read_table(path)
+
+
+def _read_table(path: Path) -> Iterator[JointLabel]:
+    with path.open(encoding="utf-8") as lines:
+        for row in csv.DictReader(lines, delimiter="\t"):
+            drugs = frozenset(map(canonical_drug, row["arm"].split("+")))
+            yield JointLabel(row["record"], drugs, row["versus"], row["favours"])  # type: ignore[arg-type]
+
+
+def label_of(study: Mapping[str, Any]) -> JointLabel | None:
+    """Return the deciding comparison of a labelled study; None if it has none on efficacy that favours a side or
+    neither."""
+    arms = {arm["name"]: arm for arm in study["arms"]}
+    for row in study["comparisons"]:
+        if row["endpoint"] not in ON_EFFICACY or row["favours"] is None or row["subgroup"] or not row["contrast"]:
+            continue
+        kind = row["versus_kind"]
+        versus = {"background": "none", "usual_care": "none", "other_treatment": "other"}.get(kind, kind)
+        if row["versus"] and kind == "drug":
+            versus = "+".join(sorted(map(canonical_drug, arms[row["versus"]]["drugs"])))
+        if row["against"] != "arm":
+            versus = row["against"]
+        favours: Favours = "neither" if row["significant"] is False else row["favours"]
+        return JointLabel(study["record"], frozenset(map(canonical_drug, row["contrast"])), versus, favours)
+    return None
+
+
+class JointScore(NamedTuple):
+    """What of a labelled comparison a study has right, each part only if those before it are."""
+
+    arm: bool
+    comparator: bool
+    direction: bool
+
+
+def score_study(study: Study, label: JointLabel) -> JointScore:
+    """Compare a study with a label; a comparison told from the other side is the same one."""
+    rows = sorted(study.comparisons, key=lambda row: _PRIMARY_ORDER.index(row.primary))
+    sides = [
+        side for row in rows if row.endpoint in ON_EFFICACY and not row.subgroup for side in _list_sides(study, row)
+    ]
+    of_arm = [side for side in sides if side.drugs == label.drugs]
+    of_both = [side for side in of_arm if side.versus == label.versus]
+    return JointScore(bool(of_arm), bool(of_both), bool(of_both) and of_both[0].favours == label.favours)
+
+
+def _list_sides(study: Study, row: Comparison) -> Iterator[JointLabel]:
+    """Yield a comparison as labels have it, from either arm."""
+    favours: Favours | None = "neither" if row.significant is False else row.favours
+    if favours is None:
+        return
+    yield JointLabel(study.key, _canonical(study.contrast_of(row)), _name_versus(study, row), favours)
+    if row.versus is not None and study.drugs_of(row.versus):
+        turned: Mapping[Favours, Favours] = {"arm": "versus", "versus": "arm", "neither": "neither"}
+        drugs = _canonical(study.drugs_of(row.versus) - study.drugs_of(row.arm))
+        yield JointLabel(study.key, drugs, _join(study.drugs_of(row.arm)), turned[favours])
+
+
+def _name_versus(study: Study, row: Comparison) -> str:
+    if row.versus is None:
+        return row.against
+    arm = study.arm(row.versus)
+    if arm.role == "placebo":
+        return "placebo"
+    if is_against_nothing(study, row):
+        return "none"
+    return _join(study.drugs_of(row.versus)) if arm.drugs else "other"
+
+
+def _canonical(drugs: Iterable[str]) -> frozenset[str]:
+    return frozenset(map(canonical_drug, drugs))
+
+
+def _join(drugs: Iterable[str]) -> str:
+    return "+".join(sorted(_canonical(drugs)))
+
+
+async def list_recorded(library: Path | None) -> list[Study]:
+    """List the studies of the recorded runs; those of a collection only where that is at hand."""
+    studies: list[Study] = []
+    for name in RUNS:
+        try:
+            where = collection(name, library)
+        except FileNotFoundError as error:
+            print(error, file=sys.stderr)
+            continue
+        _, report = await replayed(name, where)
+        studies += [study for study in report.studies if study.reader == "model"]
+    return studies
+
+
+def list_small(library: Path, labels: Sequence[JointLabel], folder: Path = FOLDER) -> Iterator[Study]:
+    """Yield what the small reader makes of the labelled records, each for the first condition labelled."""
+    conditions = {
+        study["record"]: study["conditions"][0]["name"]
+        for path in sorted(folder.glob("studies_*.jsonl"))
+        for study in read_lines(path)
+        if study["conditions"]
+    }
+    wanted = {label.record for label in labels} & set(conditions)
+    readings = Readings()
+    for line in read_lines(library):
+        key = f"pmid:{line['pmid']}"
+        if key not in wanted:
+            continue
+        record = PublicationRow.model_validate(line).evidence("pubmed")
+        asked = parse_question(f"Which existing drugs treat {conditions[key]}?")
+        found = [readings.of(shown, drug, conditions[key])[0] for shown, drug in list_readings(record, asked)]
+        if found:
+            yield assemble_study(found, Document.of(record))
+
+
+def print_scores(title: str, studies: Iterable[Study], labels: Sequence[JointLabel]) -> None:
+    """Print how many labelled comparisons of the studies read are right."""
+    by_record = {study.key: study for study in studies}
+    scores = [score_study(by_record[label.record], label) for label in labels if label.record in by_record]
+    counts: Counter[str] = Counter()
+    for score in scores:
+        counts.update(name for name, is_right in score._asdict().items() if is_right)
+    records = len({label.record for label in labels if label.record in by_record})
+    print(f"{title}: {len(scores)} comparisons of {records} records")
+    for name, text in (
+        ("arm", "arms"),
+        ("comparator", "arms and comparator"),
+        ("direction", "arms, comparator and direction"),
+    ):
+        share = counts[name] / len(scores) if scores else 0
+        print(f"  {text}: {counts[name]} of {len(scores)}, {share:.1%}")
+
+
+def main() -> None:
+    """Print the figures."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--library", type=Path, help="gzipped publications, where they are not beside this clone")
+    parser.add_argument("--small", metavar="PART", help="read a part of the labels by the small reader")
+    options = parser.parse_args()
+    if options.small:
+        labels = list(read_labels(part=options.small))
+        print_scores(f"small reader, {options.small}", list_small(options.library, labels), labels)
+    else:
+        print_scores("a strong model, recorded", asyncio.run(list_recorded(options.library)), list(read_labels()))
+
+
+if __name__ == "__main__":
+    main()
