@@ -13,7 +13,7 @@ import json
 import re
 import sys
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from autogen_core.models import (
@@ -91,6 +91,9 @@ class StandIn(ChatCompletionCache):
             "MendedDraft": lambda _: {"sentences": []},
             "CheckDraft": agreeing_check,
         }.get(kind)
+        if options.get("tool_choice") == "none":  # what a specialist says of what was read
+            usage = RequestUsage(prompt_tokens=len(text) // CHARACTERS_PER_TOKEN, completion_tokens=20)
+            return CreateResult(finish_reason="stop", content="Trials were found.", usage=usage, cached=False)
         if answer is None:
             chosen = await self.client.create(messages, **options)
             usage = RequestUsage(
@@ -105,7 +108,8 @@ class StandIn(ChatCompletionCache):
 
     def _read(self, messages: Sequence[LLMMessage]) -> dict[str, Any]:
         lines = [line for line in _lines(messages) if "drugs" in line]
-        return {"studies": [_drafted(self._assemble(line)) for line in lines]}
+        studies = [self._assemble(line) if line["drugs"] else Study(**_BARE, key=line["key"]) for line in lines]
+        return {"studies": [_drafted(study) for study in studies]}
 
     def _assemble(self, line: dict[str, Any]) -> Study:
         document = Document.cut(line["title"], line["text"])
@@ -145,6 +149,10 @@ class StandIn(ChatCompletionCache):
             "confidence": 0.6,
             "is_enough": False,
         }
+
+
+_BARE: Mapping[str, Any] = {"reader": "model", "version": "1", "aim": "other"}
+"""A record that names no drug."""
 
 
 def _judged(drug: str, lines: Sequence[dict[str, Any]]) -> dict[str, Any]:
