@@ -98,7 +98,7 @@ def _pool_sentences(sentences: Mapping[int, Floats], zones: Sequence[str]) -> Fl
     return np.array(found, np.float32)
 
 
-class Answer(NamedTuple):
+class LearnedAnswer(NamedTuple):
     """What weights tell of a drug in a condition."""
 
     fields: dict[str, Floats]
@@ -169,10 +169,10 @@ class LearnedReader:
             version=self.version,
         )
 
-    def _tell(self, view: View) -> Answer:
+    def _tell(self, view: View) -> LearnedAnswer:
         """Return what the weights tell of a view."""
         states = self._encoder.of_view(view)
-        return Answer(self._weights.probabilities(states, view.document.zones), states.sentences)
+        return LearnedAnswer(self._weights.probabilities(states, view.document.zones), states.sentences)
 
     def _decide(self, view: View, chances: Floats) -> Verdict:
         """Choose a verdict by the chances of each."""

@@ -13,7 +13,7 @@ import numpy as np
 from ..lexicon.heads import Floats
 from .document import Document
 from .fields import CONDITION_ROLES
-from .learned import Answer, LearnedReader
+from .learned import LearnedAnswer, LearnedReader
 from .pooled import PooledReader
 from .reading import Verdict
 from .view import View
@@ -47,12 +47,12 @@ class OnePassReader(LearnedReader):
         chances = self._network.tell_condition(View(document, "", condition))
         return dict(zip(CONDITION_ROLES, map(float, chances), strict=True))
 
-    def _tell(self, view: View) -> Answer:
+    def _tell(self, view: View) -> LearnedAnswer:
         pair = self._network.tell_pair(view)
         by_words = self._words.tell(find_features(view))
         verdict = join_verdicts(pair.fields["verdict"], by_words, self._powers)
         sentences = {at: np.array([chance, chance, 1 - chance, chance]) for at, chance in pair.sentences.items()}
-        return Answer({**pair.fields, "verdict": verdict}, sentences)
+        return LearnedAnswer({**pair.fields, "verdict": verdict}, sentences)
 
     def _decide(self, _: View, chances: Floats) -> Verdict:
         return _VERDICTS[int(chances.argmax())]
