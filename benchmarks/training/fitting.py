@@ -28,7 +28,7 @@ RATE, DEEPER, SIGNS, HEADS = 1.5e-4, 0.9, 3.0, 5.0
 """Of the last layer; how much of it each layer below has; factors for the signs' table and for heads."""
 RISE, LEAST, CLIP = 60, 0.03, 1.0
 AVERAGE = 0.99
-ROLE_RATE, ROLE_PASSES = 3e-4, 3
+ROLE_RATE, ROLE_PASSES = 3e-4, 6
 """Of the heads for conditions, when they are fitted alone at the end."""
 SAVED = 100
 """Steps between checkpoints."""
