@@ -14,10 +14,11 @@ import pytest
 from batch_servers import OpenAIBatchServer
 from builders import study_draft
 from openai_server import OpenAIServer, refusal
-from test_other_providers import needs, said_in
+from test_other_providers import needs
 from test_provider_quirks import kind_of
 from test_screening_many import CONDITIONS, results, rows
 from typer.testing import CliRunner
+from writing_model import said_in
 
 from willowbark.agents.asking import batches
 from willowbark.teams.config import LLMSettings, ResearchSettings, Settings
