@@ -84,6 +84,13 @@ def test_figures_that_no_passage_has_do_not_stand(text: str, missing: list[str])
     assert missing_figures(text, [TRIAL], BASIS.question) == missing
 
 
+@pytest.mark.parametrize(("word", "other"), [("doubled", "doubling"), ("halving", "halved")])
+def test_a_multiple_in_another_form_of_its_word_stands(word: str, other: str) -> None:
+    source = CitedSource("pmid:4", "Irbesartan", (f"Fewer reached {other} of creatinine.",), is_study=True)
+    assert missing_figures(f"Fewer reached {word} creatinine.", [source]) == []
+    assert missing_figures("Fewer reached tripled creatinine.", [source]) == ["tripled"]
+
+
 def test_participants_of_cited_studies_may_be_added_up_and_of_others_not() -> None:
     assert missing_figures("Two trials with 210 people found this.", [TRIAL, OTHER]) == []
     assert missing_figures("Two trials with 211 people found this.", [TRIAL, OTHER]) == ["211"]
@@ -122,6 +129,7 @@ def test_a_name_with_digits_stands_where_its_record_has_it() -> None:
             ("pmid:1", "nct:NCT00000001"),
             "words a certainty above that of a drug",
         ),
+        ("Certainty is high for timolol, low for propranolol.", ("pmid:1", "nct:NCT00000001"), None),
     ],
 )
 def test_each_check_lets_the_true_sentence_stand_and_finds_the_forged_one(
@@ -189,3 +197,4 @@ def test_a_study_lends_its_passages_and_the_sizes_of_its_arms() -> None:
     assert source.passages == ("Timolol was better.",)
     assert source.values == ("drug: timolol, 20 mg, n 40", "placebo: n 44", "84 participants")
     assert missing_figures("Timolol 20 mg was better in 84 people.", [source]) == []
+    assert source_of_study(study, "A trial", is_retracted=True).values[-1] == "retracted"

@@ -55,6 +55,8 @@ _MULTIPLES = {
     "twice": 2, "double": 2, "doubled": 2, "twofold": 2, "two-fold": 2, "triple": 3, "tripled": 3, "threefold": 3,
     "three-fold": 3, "fourfold": 4, "four-fold": 4,
 }  # fmt: skip
+_FORMS = ({"doubled", "doubling"}, {"tripled", "tripling"}, {"halved", "halving"})
+"""Words that say the same of an outcome: "doubled creatinine" is "doubling of creatinine"."""
 _NEAR_SHARE = 5.0  # points between "a third" and a share that it stands for
 _NEAR_MULTIPLE = 0.2  # between "twice" and the ratio of two shares
 LARGE = 100  # from which on whole numbers may be rounded to tens
@@ -207,7 +209,8 @@ def _proportions(text: str) -> list[str]:
 
 
 def _is_proportion(word: str, known: Sequence[WrittenFigure], text: str) -> bool:
-    if _has_word(text, word):
+    forms = next((forms for forms in _FORMS if word in forms), {word})
+    if any(_has_word(text, form) for form in forms):
         return True
     shares = [figure.value for figure in known if figure.kind == "share"]
     shares += [100 * part / whole for part, whole in _pairs(text)]

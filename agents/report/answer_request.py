@@ -106,7 +106,7 @@ def build_request(
     candidates = share_places(judged, SHOWN_CANDIDATES) or list(material.asked_candidates[:SHOWN_CANDIDATES])
     studies = _select_studies(candidates, material)
     chains = {each.drug: mechanisms.chains[each.drug] for each in candidates if each.drug in mechanisms.chains}
-    sources = {study.key: source_of_study(study, _title_of(material.records[study.key])) for study, _ in studies}
+    sources = {study.key: _source_of(study, material.records[study.key]) for study, _ in studies}
     for source in [*_entries(material, candidates), *_steps(chains.values(), material.records)]:
         former = sources.get(source.key)
         sources[source.key] = source if former is None else _join(former, source)
@@ -220,6 +220,11 @@ def _entries(material: Material, candidates: Sequence[Candidate]) -> Iterator[Ci
         drug = getattr(record.record, "drug", None)
         drugs = frozenset((drug,)) if drug else frozenset()
         yield CitedSource(record.key, _title_of(record), tuple(filter(None, dict.fromkeys(passages))), drugs=drugs)
+
+
+def _source_of(study: Study, record: Evidence) -> CitedSource:
+    is_retracted = record.paper is not None and record.paper.retracted
+    return source_of_study(study, _title_of(record), is_retracted=is_retracted)
 
 
 def _steps(chains: Iterable[Chain], records: Mapping[str, Evidence]) -> Iterator[CitedSource]:
