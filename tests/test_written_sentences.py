@@ -122,6 +122,7 @@ def test_a_name_with_digits_stands_where_its_record_has_it() -> None:
             ("pmid:1", "nct:NCT00000001"),
             "words a certainty above that of a drug",
         ),
+        ("Certainty is high for timolol, low for propranolol.", ("pmid:1", "nct:NCT00000001"), None),
     ],
 )
 def test_each_check_lets_the_true_sentence_stand_and_finds_the_forged_one(
@@ -152,6 +153,10 @@ def test_an_excluded_class_stands_as_no_option() -> None:
         (
             "Certainty is high for timolol, and moderate for propranolol.",
             "Certainty is high for timolol, and low for propranolol.",
+        ),
+        (
+            "Certainty is high for timolol, moderate for propranolol, and very low for cinnarizine.",
+            "Certainty is high for timolol, low for propranolol, and very low for cinnarizine.",
         ),
         (
             "Timolol helps with high certainty, propranolol with moderate certainty.",
