@@ -162,6 +162,10 @@ def test_an_excluded_class_stands_as_no_option() -> None:
             "Certainty is high for timolol, and low for propranolol.",
         ),
         (
+            "Certainty is high for timolol, moderate for propranolol, and very low for cinnarizine.",
+            "Certainty is high for timolol, low for propranolol, and very low for cinnarizine.",
+        ),
+        (
             "Timolol helps with high certainty, propranolol with moderate certainty.",
             "Timolol helps with high certainty, propranolol with low certainty.",
         ),
