@@ -25,7 +25,7 @@ from willowbark.tools.reading.text import plain
 from .basis import CitedSource
 
 _NAME = re.compile(r"(?<![\w.])[^\W\d_](?:[\w/]|-(?!-))*\d(?:[\w/]|-(?!-))*")
-"""A name that begins with a letter and has digits: NCT00000001, SF-36, CYP2D6; "response--20" is a dash and a number."""
+"""A name that begins with a letter and has digits: NCT00000001, SF-36, CYP2D6; "response--20" is a dash and number."""
 _NUMBER = re.compile(
     r"(?<![\w.])(?P<digits>\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?|\.\d+)(?P<rest>\s?per cent|[-\s]?[^\W\d_]+|\s?%)?"
 )
