@@ -1,5 +1,7 @@
 """The table of checks on written sentences: of each row a true sentence that stands, and forged ones that do not."""
 
+from dataclasses import replace
+
 import pytest
 
 from willowbark.agents.asking.drafts import SentenceDraft
@@ -99,6 +101,26 @@ def test_participants_of_cited_studies_may_be_added_up_and_of_others_not() -> No
 
 def test_a_name_with_digits_stands_where_its_record_has_it() -> None:
     assert missing_figures("The SF-36 improved in NCT00000001.", [OTHER]) == []
+
+
+def test_a_number_behind_a_dash_of_two_hyphens_is_no_part_of_a_name() -> None:
+    record = replace(OTHER, passages=("Of 43 people 31 responded to timolol--20 took it for a year.",))
+    assert missing_figures("Of 43 people 31 responded, and 20 took timolol for a year.", [record]) == []
+    assert missing_figures("Of 43 people 31 responded, and 21 took timolol for a year.", [record]) == ["21"]
+
+
+@pytest.mark.parametrize(
+    ("dosing", "text"),
+    [
+        ("bid", "Timolol twice a day was better."),
+        ("tid", "Timolol three times a day was better."),
+        ("q.i.d.", "Timolol four times a day was better."),
+    ],
+)
+def test_times_a_day_stand_where_a_record_shortens_them(dosing: str, text: str) -> None:
+    record = replace(OTHER, passages=(f"Timolol {dosing} was better than placebo.",))
+    assert missing_figures(text, [record]) == []
+    assert missing_figures("Timolol six times a day was better.", [record]) == ["six"]
 
 
 @pytest.mark.parametrize(

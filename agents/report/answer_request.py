@@ -260,7 +260,7 @@ def _compute_table(
         whole = f"{whole}; did not answer: {listed(list(map(title_of, material.silent_sources)))}"
     computed = [short(sentence, 400) for sentence in answered.sentences] if answered else []
     gaps = material.assessments[-1].gaps if material.assessments else []
-    missing = [f"The judge named as missing: {'; '.join(gaps)}."] if gaps else []
+    missing = [f"The judge named as missing: {'; '.join(gap.rstrip('.') for gap in gaps)}."] if gaps else []
     table = {"": " ".join([f"{whole}.", *computed, *missing])}
     for candidate in candidates:
         table[candidate.drug] = _describe_candidate(candidate, material)
