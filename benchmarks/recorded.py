@@ -173,7 +173,9 @@ class RecordedClient(ReplayChatCompletionClient):
 
     def _alike(self, asked: Answered, text: str) -> Answered | None:
         """What was answered on the same; None where something was not asked about before."""
-        former = [each for each in self.answered.values() if each.kind == asked.kind and each.occasion == asked.occasion]
+        former = [
+            each for each in self.answered.values() if each.kind == asked.kind and each.occasion == asked.occasion
+        ]
         if not former:
             return None
         if asked.kind == "FitsDraft":  # numbers of topics mean nothing beside other topics

@@ -23,7 +23,7 @@ pytestmark = [pytest.mark.whole, pytest.mark.filterwarnings("ignore:Resolved mod
 NAMES = sorted(path.stem for path in FOLDER.glob("*.jsonl"))
 
 
-@pytest.mark.parametrize(("name", "leading", "agrees"), [("kidney", "finerenone", 19), ("migraine", "propranolol", 30)])
+@pytest.mark.parametrize(("name", "leading", "agrees"), [("kidney", "finerenone", 19), ("migraine", "propranolol", 33)])
 async def test_the_whole_team_takes_what_a_strong_model_says(name: str, leading: str, agrees: int) -> None:
     client, report = await replayed(name)
     assert not changes(client), changes(client)
