@@ -76,6 +76,8 @@ EMPTY: Mapping[str, Mapping[str, Any]] = {
 """What is not told, by the list that a part stands in; recorded answers leave it out, and their order of fields."""
 OWN_WORDS = frozenset({"condition", "people", "name", "arm", "versus"})
 """Fields that a model words itself."""
+JUDGED = frozenset({"misread", "strikes"})
+"""Lists in which a judge names records and says why, in words of its own."""
 BY_SENTENCE = {"CheckDraft": "verdicts", "MendedDraft": "sentences"}
 """Drafts that answer a prompt sentence by sentence, with the field of their answers."""
 CHARACTERS_PER_TOKEN = 4
@@ -338,7 +340,10 @@ def placed(answer: Any, texts: Mapping[str, str], text: str = "") -> Any:
     """
     if isinstance(answer, dict):
         text = texts.get(answer.get("evidence_key", ""), text)
-        return {name: placed(value, texts, "" if name in OWN_WORDS else text) for name, value in answer.items()}
+        return {
+            name: value if name in JUDGED else placed(value, texts, "" if name in OWN_WORDS else text)
+            for name, value in answer.items()
+        }
     if isinstance(answer, list):
         return [placed(each, texts, text) for each in answer]
     if not (text and isinstance(answer, str) and len(answer) >= SHORTEST):

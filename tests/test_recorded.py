@@ -79,6 +79,15 @@ def test_every_recorded_question_is_replayed() -> None:
     assert sum(path.stat().st_size for path in FOLDER.iterdir()) < 450_000
 
 
+def test_why_a_judge_strikes_a_record_is_kept_in_its_words() -> None:
+    texts = {"pmid:1": "Title. " + "Attacks fell with propranolol and not with placebo. " * 2}
+    reason = "The sentence tells of propranolol in passing, and the trial did not test it."
+    answer = {"strikes": [{"evidence_key": "pmid:1", "drug": "propranolol", "reason": reason}], "misread": []}
+
+    assert placed(answer, texts) == answer
+    assert quoted(placed(answer, texts), texts) == answer
+
+
 async def test_a_changed_prompt_is_named_with_what_changed_in_it() -> None:
     asked = [SystemMessage(content="Judge."), UserMessage(content="Round: 1", source="judge")]
     client = RecordedClient([])

@@ -224,3 +224,11 @@ def test_a_study_lends_its_passages_and_the_sizes_of_its_arms() -> None:
     assert source.values == ("drug: timolol, 20 mg, n 40", "placebo: n 44", "84 participants")
     assert missing_figures("Timolol 20 mg was better in 84 people.", [source]) == []
     assert source_of_study(study, "A trial", is_retracted=True).values[-1] == "retracted"
+
+
+@pytest.mark.parametrize(("number", "missing"), [("two", []), ("three", ["three"])])
+def test_as_many_doses_are_counted_as_a_study_has_arms_of_one_drug(number: str, missing: list[str]) -> None:
+    doses = ("low dose: timolol, 10 mg, n 44", "high dose: timolol, 20 mg, n 40", "propranolol: propranolol, 80 mg")
+    source = CitedSource(key="pmid:2", title="Timolol", passages=(), values=doses, is_study=True)
+    assert missing_figures(f"Attacks fell with {number} doses of timolol.", [source]) == missing
+    assert missing_figures("Attacks fell with two doses of propranolol.", [TRIAL]) == ["two"]

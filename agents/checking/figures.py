@@ -8,11 +8,13 @@
 | a number in words | the number in digits or words; "three times a day" also tid |
 | half, a third, twice … | the word, or shares that come to it |
 | a number of trials, studies, drugs … | at most so many cited records, or the number itself |
+| a number of doses | at most so many doses of one drug among the arms of a cited study |
 | participants of several studies together | sizes of the cited studies, one of each, that add up to it |
 | a name with digits (NCT…, SF-36) | the name, to the letter |
 """
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import product
 from typing import NamedTuple
@@ -37,6 +39,10 @@ _DOSING = re.compile(r"\b([btq])\.?i\.?d\b", re.IGNORECASE)
 _WORDS = re.compile(r"\b[a-z]+(?:-[a-z]+)?\b")
 _OF = re.compile(r"(?<![\d.,])(\d+(?:,\d{3})*)\s*(?:/|of|out of)\s*(?:the )?(\d+(?:,\d{3})*)(?![\d.,]*\d)")
 _SIZE = re.compile(r"^(\d+) (?:participants|randomised|analysed)$")
+_DOSES = re.compile(r"\s+(?:[a-z]+\s+)?doses\b")
+"""Behind a number that counts doses: "two doses", "three different doses"."""
+_ARM = re.compile(r"^[^:]+: ([^,:]+), (\d[^,]*)")
+"""An arm of a study: its drug and its dose."""
 _UNITS: dict[str, tuple[str, float]] = {
     "%": ("share", 1), "percent": ("share", 1), "per cent": ("share", 1),
     "g": ("mass", 1000), "gram": ("mass", 1000), "grams": ("mass", 1000), "mg": ("mass", 1), "mcg": ("mass", 0.001),
@@ -98,6 +104,7 @@ def missing_figures(sentence: str, sources: Sequence[CitedSource], question: str
     studies = sum(source.is_study for source in sources)
     for figure in figures_in(written):
         is_count = _counts_studies(written, figure) and figure.value <= max(studies, 1)
+        is_count = is_count or _counts_doses(written, figure, sources)
         if not (is_count or _stands(figure, known, text) or _is_sum(figure, sources)):
             missing.append(figure.written)
     missing += [word for word in _proportions(written) if not _is_proportion(word, known, text)]
@@ -196,6 +203,15 @@ def _counts_studies(text: str, figure: WrittenFigure) -> bool:
         return False
     near = text[figure.end : figure.end + _NOUN_WITHIN]
     return cue_regex("studies", __package__).search(re.split(r"[,;.()\d]", near)[0]) is not None
+
+
+def _counts_doses(text: str, figure: WrittenFigure, sources: Sequence[CitedSource]) -> bool:
+    """Whether a number counts doses of one drug that a cited study compares: "two doses of ondansetron"."""
+    if figure.kind or figure.decimals or not _DOSES.match(text, figure.end):
+        return False
+    arms = [{arm.groups() for arm in map(_ARM.match, source.values) if arm} for source in sources]
+    most = [max(Counter(drug for drug, _ in study).values()) for study in arms if study]
+    return figure.value <= max(most, default=0)
 
 
 def _is_sum(figure: WrittenFigure, sources: Sequence[CitedSource]) -> bool:
