@@ -223,7 +223,7 @@ def _entries(material: Material, candidates: Sequence[Candidate]) -> Iterator[Ci
 
 
 def _source_of(study: Study, record: Evidence) -> CitedSource:
-    is_retracted = record.paper is not None and record.paper.retracted
+    is_retracted = record.paper is not None and record.paper.retracted is True
     return source_of_study(study, _title_of(record), is_retracted=is_retracted)
 
 
