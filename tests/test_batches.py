@@ -13,7 +13,7 @@ from builders import QUESTION, needs
 from openai_server import Answer, refusal
 from starlette.responses import JSONResponse, Response
 from test_provider_quirks import VERDICT
-from writing_model import kind_of, written_by
+from writing_model import kind_of, reads_all, written_by
 
 from willowbark.agents.asking import batches, reader
 from willowbark.agents.report.content import BATCHED, READING
@@ -53,7 +53,7 @@ def good(body: Body) -> Answer | Response:
     if kind == "choice":
         names = [tool.get("name") or tool["function"]["name"] for tool in body["tools"]]
         return {name: {"query": "migraine"} for name in names if name.startswith("search_")}
-    answers = {"StudiesDraft": {"studies": []}, "JudgeDraft": VERDICT}
+    answers = {"StudiesDraft": reads_all(body), "JudgeDraft": VERDICT}
     return written_by(body) or (json.dumps(answers[kind]) if kind in answers else "ready")
 
 

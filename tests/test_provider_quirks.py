@@ -13,7 +13,7 @@ from faults.server import SourceServer
 from openai_server import Answer, OpenAIServer, refusal, rote
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from test_drafts import by_rote
-from writing_model import kind_of, written_by
+from writing_model import kind_of, reads_all, written_by
 
 from willowbark.agents.report.model import ResearchReport
 from willowbark.teams.config import LLMSettings, ResearchSettings, Settings, ToolSettings
@@ -37,7 +37,7 @@ def good(body: Body) -> Said:
         names = [tool["function"]["name"] for tool in body["tools"]]
         return {name: {"query": "propranolol AND migraine"} for name in names if name == "search_pubmed"}
     if kind == "StudiesDraft":
-        return '{"studies": []}'
+        return json.dumps(reads_all(body))
     if kind == "JudgeDraft":
         return json.dumps(VERDICT)
     return written_by(body) or "ready"

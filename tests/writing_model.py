@@ -5,6 +5,7 @@ from typing import Any
 
 from autogen_core.models import UserMessage
 from benchmarks.prompt_tokens import agreeing_check, quoting_report, repeating_report
+from builders import study_draft
 
 Body = dict[str, Any]
 
@@ -18,6 +19,7 @@ def kind_of(body: Body) -> str:
     for name, field in (
         ("StudiesDraft", "equivalence"),
         ("JudgeDraft", "mechanism_score"),
+        ("FitsDraft", "fits"),
         ("ReportDraft", "claims"),
         ("WrittenDraft", "would_change"),
         ("CheckDraft", "borne_out"),
@@ -29,9 +31,23 @@ def kind_of(body: Body) -> str:
 
 def written_by(body: Body) -> str:
     """What a model answers that writes what it reads, and a checker that bears all out; empty for other requests."""
+    if kind_of(body) == "FitsDraft":
+        return json.dumps(fits_all(body))
     answers = {"WrittenDraft": repeating_report, "CheckDraft": agreeing_check, "ReportDraft": quoting_report}
     answer = answers.get(kind_of(body))
     return json.dumps(answer([UserMessage(content=said_in(body), source="user")])) if answer else ""
+
+
+def fits_all(body: Body) -> dict[str, Any]:
+    """The word that every topic is on what is asked."""
+    lines = [json.loads(line) for line in said_in(body).splitlines() if line.startswith('{"number"')]
+    return {"fits": [{"number": line["number"], "condition": "yes", "people": "yes"} for line in lines]}
+
+
+def reads_all(body: Body) -> dict[str, Any]:
+    """Studies that compare nothing, one for each record that a request shows."""
+    lines = [json.loads(line) for line in said_in(body).splitlines() if line.startswith('{"key"')]
+    return {"studies": [study_draft(evidence_key=line["key"], arms=[]) for line in lines]}
 
 
 def said_in(body: Body) -> str:
