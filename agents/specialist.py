@@ -89,6 +89,7 @@ _READ = (
 )
 _SAY = "Now say in your own words, in at most 120, without a call: what was found, what is missing, what you doubt."
 _ASK_AGAIN = "Nothing was searched: call your tools. What you find in them is all that the others get from you."
+_OWN = ("user", "team", "reader")  # whose words to a specialist are no other agent's
 _MEANT = ("{tool_name}", "{result}")  # formats that ask for nothing: a specialist's own, and AutoGen's
 _log = logging.getLogger(EVENT_LOGGER_NAME)
 
@@ -146,7 +147,7 @@ def _shorten_results(message: FunctionExecutionResultMessage, shown: set[str]) -
 
 
 def _by_others(message: LLMMessage) -> bool:
-    return isinstance(message, UserMessage) and message.source != "user"
+    return isinstance(message, UserMessage) and message.source not in _OWN
 
 
 class SpecialistAgentConfig(AssistantAgentConfig):

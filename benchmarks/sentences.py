@@ -24,20 +24,17 @@ from typing import Any, NamedTuple
 from autogen_core import CancellationToken
 from autogen_core.models import CreateResult, LLMMessage, RequestUsage
 from autogen_ext.models.replay import ReplayChatCompletionClient
-from benchmarks.forgery import evidence, publications
-from benchmarks.recorded import CAPABLE, recorded
+from benchmarks.recorded import CAPABLE
 
-from willowbark.agents.asking.drafts import SentenceDraft, StudyDraft
-from willowbark.agents.asking.reader import ToRead
-from willowbark.agents.asking.studies import checked_study
-from willowbark.agents.checking.basis import WritingBasis, source_of_study
+from willowbark.agents.asking.drafts import SentenceDraft
+from willowbark.agents.checking.basis import CitedSource, WritingBasis
 from willowbark.agents.checking.checker import SentenceChecker
 from willowbark.agents.checking.table import find_fault, lower_certainty
 from willowbark.tools.appraisal import Level
-from willowbark.tools.lexicon import find_drugs
 
 SENTENCES = Path(__file__).parent / "claims" / "sentences.tsv"
-RUNS = {"kidney": "diabetic nephropathy", "migraine": "migraine"}
+READ = SENTENCES.with_name("sentences_read.jsonl")
+"""What the recorded runs on kidney disease and migraine read in these records, passages of the bundled library."""
 TRUE = "true"
 LEVELS: Mapping[str, Level] = {
     "losartan": "high", "captopril": "high", "irbesartan": "high", "enalapril": "moderate", "bisoprolol": "low",
@@ -108,18 +105,19 @@ def made_sentences() -> list[MadeSentence]:
 @cache
 def basis_of_runs() -> WritingBasis:
     """What the recorded runs read in publications of the bundled library."""
-    library = {f"pmid:{record['pmid']}": record for record in publications(None)}
-    sources = {}
-    for name, condition in RUNS.items():
-        _, answered = recorded(name)
-        studies = [study for each in answered if each.kind == "StudiesDraft" for study in each.answer["studies"]]
-        for draft in map(StudyDraft.model_validate, studies):
-            record = library.get(draft.evidence_key)
-            if record is None:
-                continue
-            drugs = tuple({mention.name for mention in find_drugs(f"{record['title']} {record['abstract']}")})
-            study = checked_study(draft, ToRead(evidence(record), drugs, condition), "recorded").study
-            sources[study.key] = source_of_study(study, record["title"])
+    with READ.open(encoding="utf-8") as file:
+        lines = [json.loads(line) for line in file]
+    sources = {
+        line["key"]: CitedSource(
+            line["key"],
+            line["title"],
+            tuple(line["passages"]),
+            tuple(line["values"]),
+            frozenset(line["drugs"]),
+            is_study=True,
+        )
+        for line in lines
+    }
     return WritingBasis(question="Which drugs help?", sources=sources, levels=LEVELS)
 
 

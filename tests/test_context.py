@@ -3,10 +3,12 @@
 import asyncio
 import threading
 
+import pytest
 from autogen_agentchat.messages import TextMessage
 from builders import QUESTION, record, reply
 from recorded import recorded
 
+from willowbark.agents import context
 from willowbark.agents.context import TEXTS_READ, RunContext
 from willowbark.agents.findings import Findings, FindingsMessage
 from willowbark.teams.config import Settings
@@ -55,7 +57,8 @@ def test_what_is_read_ahead_by_one_thread_or_several_is_read_once_and_says_the_s
     assert appraise_candidates(asked, POOL, readings) == appraise_candidates(asked, POOL)
 
 
-async def test_a_run_that_ends_reads_no_further_record() -> None:
+async def test_a_run_that_ends_reads_no_further_record(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(context, "READERS", 1)
     reader = Counting()
     reader.may_go_on.clear()
     run = RunContext(readings=Readings(reader))

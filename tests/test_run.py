@@ -17,6 +17,7 @@ from faults.breakage import FaultyServer
 from faults.plan import Fault, FaultPlan
 from faults.server import SourceServer
 
+from willowbark.agents import context
 from willowbark.agents.report.model import ResearchReport
 from willowbark.teams.events import AgentEvent
 from willowbark.teams.ledger import Ledger
@@ -166,7 +167,8 @@ class SlowReadings(Readings):
 @pytest.fixture
 def slow(monkeypatch: pytest.MonkeyPatch) -> SlowReadings:
     slow = SlowReadings()
-    monkeypatch.setattr(course, "Readings", lambda _: slow)
+    monkeypatch.setattr(course, "Readings", lambda _, corrections: slow)
+    monkeypatch.setattr(context, "READERS", 1)
     return slow
 
 
@@ -183,7 +185,7 @@ async def test_a_stop_while_records_are_read_leaves_the_rest_unread_and_the_repo
     assert report is not None
     assert report.stop_reason == "cancelled"
     assert report.unread > 0
-    assert slow.texts == 1
+    assert slow.texts <= 1  # the one that was being read, if any
     stood = f"{report.total_papers_reviewed} of {report.total_papers_reviewed + report.unread} records read"
     assert f"the run was stopped with {stood}" in report.to_markdown()
     assert re.fullmatch(r"read \d+ of \d+", counted[0])
@@ -192,7 +194,7 @@ async def test_a_stop_while_records_are_read_leaves_the_rest_unread_and_the_repo
 
 async def test_a_cancelled_task_leaves_the_rest_unread(slow: SlowReadings, endpoints: Endpoints) -> None:
     task = asyncio.create_task(research(QUESTION, settings=settings(), endpoints=endpoints))
-    await asyncio.to_thread(slow.began.wait)
+    assert await asyncio.to_thread(slow.began.wait, 60)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
