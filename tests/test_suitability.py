@@ -7,13 +7,14 @@ from autogen_core import CancellationToken
 from builders import ScriptedReader, asked, evidence, findings, reading, record, reply, verdict
 
 from willowbark.agents.baseline import BaselineChatCompletionClient
-from willowbark.agents.report.model import ReportMessage
+from willowbark.agents.report.model import ReportMessage, ResearchReport
 from willowbark.agents.reporter import ReportAgent
 from willowbark.tools.appraisal.appraised import Readings
 from willowbark.tools.appraisal.candidates import Candidate, appraise_candidates
 from willowbark.tools.appraisal.suitability import bars_of, people_of, told_withdrawals
 from willowbark.tools.questions import parse_question
 from willowbark.tools.records.evidence import Evidence
+from willowbark.tools.records.registry import kind_of
 
 SAYS = "In this randomised, double-blind trial {drug} was better than placebo in 400 people with {condition}."
 
@@ -110,6 +111,47 @@ async def test_the_first_screen_says_for_whom_a_drug_is_not_and_leads_with_anoth
     assert first.index("abetalol") < first.index("lisinopril")
     assert "Not for the people asked about (pregnancy), and so no candidates: lisinopril" in first
     assert [part.label for part in report.summary_parts if part.label.startswith("Lisinopril")] == []
+
+
+async def report_on(question: str, *records: Evidence, reader: str = "model") -> ResearchReport:
+    """The report on trials in which each drug was better than placebo."""
+    trials = [each for each in records if kind_of(each) == "publication"]
+    told = [
+        reading(each.key, each.citation.title.partition(" ")[0].lower(), effect="better", reader=reader)
+        for each in trials
+    ]
+    agent = ReportAgent("report", BaselineChatCompletionClient())
+    thread = [asked(question), findings("literature", reply(*records), readings=told), verdict("synthesize")]
+    response = await agent.on_messages(thread, CancellationToken())
+    assert isinstance(response.chat_message, ReportMessage)
+    return response.chat_message.content
+
+
+def line_of(report: ResearchReport, part: str) -> str:
+    return next((each.text for each in report.summary_parts if each.label == part), "")
+
+
+@pytest.mark.parametrize("reader", ["model", "small_reader"])
+async def test_the_first_screen_names_each_drug_that_was_not_checked_for_the_people_asked_about(reader: str) -> None:
+    question = "Which drugs prevent migraine in pregnancy?"
+    trials = [trial(str(at), drug, "migraine") for at, drug in enumerate(("timolol", "nadolol", "topiramate"), 1)]
+    none = await report_on(question, *trials, reader=reader)
+    one = await report_on(question, *trials, label("Timolol", "Asthma."), reader=reader)
+
+    assert line_of(none, "Not checked") == "for pregnancy: nadolol and timolol; no label was read."
+    assert line_of(one, "Not checked") == "for pregnancy: nadolol; no label was read."
+    assert "Not checked: for pregnancy: nadolol" in one.executive_summary
+    assert "not checked" not in line_of(one, "Cautions")
+    nobody = await report_on("Which drugs prevent migraine?", *trials, reader=reader)
+    assert line_of(nobody, "Not checked") == ""
+
+
+async def test_of_two_drugs_compared_the_first_screen_says_which_is_not_for_the_people() -> None:
+    trials = [trial("1", "timolol", "migraine"), trial("2", "topiramate", "migraine")]
+    report = await report_on("Is timolol better than topiramate for migraine in pregnancy?", *trials)
+
+    assert "not for pregnancy: topiramate" in line_of(report, "Cautions")
+    assert line_of(report, "Not checked") == "for pregnancy: timolol; no label was read."
 
 
 @pytest.mark.parametrize(
