@@ -113,13 +113,15 @@ async def test_the_first_screen_says_for_whom_a_drug_is_not_and_leads_with_anoth
     assert [part.label for part in report.summary_parts if part.label.startswith("Lisinopril")] == []
 
 
-async def report_on(question: str, *records: Evidence, reader: str = "model") -> ResearchReport:
+async def report_on(
+    question: str, *records: Evidence, reader: str = "model", condition: str = "migraine"
+) -> ResearchReport:
     """The report on trials in which each drug was better than placebo."""
-    trials = [each for each in records if kind_of(each) == "publication"]
-    told = [
-        reading(each.key, each.citation.title.partition(" ")[0].lower(), effect="better", reader=reader)
-        for each in trials
-    ]
+    trials = [each for each in records if kind_of(each) == "publication" and "review" not in each.citation.title]
+    told = []
+    for each in trials:
+        drug = each.citation.title.partition(" ")[0].lower()
+        told.append(reading(each.key, drug, reader=reader, condition=condition, effect="better"))
     agent = ReportAgent("report", BaselineChatCompletionClient())
     thread = [asked(question), findings("literature", reply(*records), readings=told), verdict("synthesize")]
     response = await agent.on_messages(thread, CancellationToken())
@@ -191,3 +193,31 @@ def test_what_is_to_help_two_conditions_leads_only_where_studies_support_it_in_e
     assert "Not for both: no study here supports it in chronic pain" in found["sertraline"].cautions
     either = candidates(question.replace("both ", "").replace("and", "or"), trial("3", "sertraline", "depression"))
     assert not either["sertraline"].does_not_lead
+
+
+GONE = record("9", "Drugs for incontinence: a review", "Flavoxate was withdrawn from the market in 2010.")
+
+
+@pytest.mark.parametrize("reader", ["model", "small_reader"])
+@pytest.mark.parametrize(
+    ("question", "has_trial"),
+    [
+        ("Which drugs treat urinary incontinence?", True),
+        ("Does flavoxate help in urinary incontinence?", True),
+        ("Does flavoxate help in urinary incontinence?", False),
+        ("Is flavoxate better than tolterodine for urinary incontinence?", True),
+        ("Is flavoxate better than tolterodine for urinary incontinence?", False),
+        ("Is flavoxate safe?", False),
+    ],
+)
+async def test_a_withdrawal_that_a_review_tells_stands_on_the_first_screen(
+    question: str, has_trial: bool, reader: str
+) -> None:
+    condition = "urinary incontinence"
+    trials = [trial("1", "flavoxate", condition)] * has_trial
+    records = [*trials, trial("2", "tolterodine", condition), GONE]
+    report = await report_on(question, *records, reader=reader, condition=condition)
+    screen = " ".join(part.line for part in report.summary_parts)
+    told = [sentence for sentence in screen.split(". ") if "withdrawn" in sentence.lower()]
+
+    assert [sentence for sentence in told if "flavoxate" in sentence.lower()], screen

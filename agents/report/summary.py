@@ -14,7 +14,15 @@ from typing import NamedTuple
 from willowbark.tools.appraisal import Level
 from willowbark.tools.appraisal.candidates import STANDARD, Candidate, drug_of
 from willowbark.tools.appraisal.sorting import Cause, DrugPlace, TrialTally
-from willowbark.tools.appraisal.suitability import BARRING, NOT_CHECKED, bars_of, is_barred, people_of
+from willowbark.tools.appraisal.suitability import (
+    BARRING,
+    NOT_CHECKED,
+    bars_of,
+    is_barred,
+    people_of,
+    told_withdrawals,
+)
+from willowbark.tools.lexicon import withdrawal_of
 from willowbark.tools.questions import speaks_of
 from willowbark.tools.reading.sections import licence_of
 from willowbark.tools.reading.text import sentences
@@ -128,7 +136,7 @@ def _write_parts(
         parts += _list_unchecked(unchecked, room.named)
         parts += _not_judged(material, candidates, room)
     elif material.asked.asks_what_helps:  # two drugs compared: what bars one of them is no part of the answer
-        parts += _list_barred(candidates)
+        parts += _list_barred(material, candidates)
         parts += _list_unchecked(unchecked, room.named)
     parts += [
         SummaryPart(label="Missing", text=_missing(material, candidates, helps)),
@@ -386,12 +394,24 @@ def _harms(material: Material, candidates: Sequence[DrugCandidate]) -> list[Summ
         marks = [mark for mark in _known_marks(candidate) if not (is_told and mark == "withdrawn")]
         for mark in (*marks, *["harm in studies"] * (candidate.name in harmful)):
             kinds.setdefault(mark, []).append(short(candidate.name))
+    _add_withdrawn(kinds, material, candidates)
     return [_write_cautions(kinds)]
 
 
-def _list_barred(candidates: Sequence[DrugCandidate]) -> list[SummaryPart]:
+def _add_withdrawn(kinds: dict[str, list[str]], material: Material, candidates: Sequence[DrugCandidate]) -> None:
+    """Add the withdrawn drugs that are asked about and are no candidates, as where a review alone tells of them."""
+    shown = {candidate.name for candidate in candidates}
+    absent = [drug for drug in material.asked.drugs if drug not in shown]
+    gone = told_withdrawals(material.pool) if absent else {}
+    for drug in absent:
+        if drug in gone or withdrawal_of(drug):
+            kinds.setdefault("withdrawn", []).append(short(drug))
+
+
+def _list_barred(material: Material, candidates: Sequence[DrugCandidate]) -> list[SummaryPart]:
     """Name the drugs that never lead, by why."""
     kinds = dict[str, list[str]]()
+    _add_withdrawn(kinds, material, candidates)
     for candidate in candidates:
         for mark in candidate.marks:
             if mark.startswith(_BARRING_MARKS):
