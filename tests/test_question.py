@@ -410,6 +410,32 @@ def test_a_condition_typed_in_a_few_words_asks_what_treats_it(typed: str) -> Non
             "what about propranolol?",
             "Does propranolol prevent migraine?",
         ),
+        (
+            "Which drugs treat pain in patients on warfarin?",
+            "What about ibuprofen?",
+            "Does ibuprofen help in pain in people taking warfarin?",
+        ),
+        (
+            "Which drugs treat pain in patients on warfarin and aspirin?",
+            "and in children?",
+            "Which existing drugs might treat pain in children in people taking warfarin and aspirin?",
+        ),
+        (
+            "Which drugs treat pain in patients on warfarin?",
+            "What about people taking lithium?",
+            "Which existing drugs might treat pain in people taking lithium?",
+        ),
+        (
+            "Which drugs treat pain in patients on warfarin?",
+            "Is ibuprofen safe?",
+            "Is ibuprofen safe (for pain, in people taking warfarin)?",
+        ),
+        (
+            "Is ibuprofen better than naproxen for pain in people on warfarin?",
+            "what about acetaminophen?",
+            "Is ibuprofen better than acetaminophen for pain in people taking warfarin?",
+        ),
+        ("Which drugs treat pain in patients on warfarin?", "What treats gout?", "What treats gout?"),
     ],
 )
 def test_a_follow_up_keeps_what_was_asked_of_the_name_before(before: str, question: str, whole: str) -> None:

@@ -1,5 +1,6 @@
 """The report: claims checked, the rest computed, and honest when there is nothing to say."""
 
+import json
 from typing import Any
 
 import pytest
@@ -94,6 +95,29 @@ async def test_a_drug_whose_studies_are_on_prevention_is_marked_where_that_was_n
     assert [each.for_prevention for each in report.candidates] == [marked]
     not_judged = next(part.text for part in report.summary_parts if part.label == "Not judged")
     assert ("timolol (for prevention)" in not_judged) is marked
+
+
+async def test_a_saved_report_with_its_outcomes_at_the_earlier_place_shows_the_same() -> None:
+    report = await by_rules(QUESTION, read_in("same", "timolol"), read_in("same", "atenolol"))
+    saved = json.loads(report.to_json())
+    for candidate in saved["candidates"]:
+        candidate["outcome"] = candidate["sorting"].pop("outcome")
+    loaded = ResearchReport.model_validate_json(json.dumps(saved))
+
+    assert {each.outcome for each in report.candidates} == {"supported"}
+    assert loaded == report
+    assert loaded.to_markdown() == report.to_markdown()
+    assert loaded.to_appendix() == report.to_appendix()
+
+
+async def test_a_saved_report_without_a_place_for_its_drugs_keeps_their_outcomes() -> None:
+    report = await by_rules(QUESTION, read_in("same", "timolol"))
+    saved = json.loads(report.to_json())
+    for candidate in saved["candidates"]:
+        candidate["outcome"] = candidate.pop("sorting")["outcome"]
+    loaded = ResearchReport.model_validate_json(json.dumps(saved))
+
+    assert [each.outcome for each in loaded.candidates] == ["supported"]
 
 
 async def test_drugs_beyond_those_shown_are_named_as_what_they_are(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,13 +7,14 @@ from autogen_core import CancellationToken
 from builders import ScriptedReader, asked, evidence, findings, reading, record, reply, verdict
 
 from willowbark.agents.baseline import BaselineChatCompletionClient
-from willowbark.agents.report.model import ReportMessage
+from willowbark.agents.report.model import ReportMessage, ResearchReport
 from willowbark.agents.reporter import ReportAgent
 from willowbark.tools.appraisal.appraised import Readings
 from willowbark.tools.appraisal.candidates import Candidate, appraise_candidates
 from willowbark.tools.appraisal.suitability import bars_of, people_of, told_withdrawals
 from willowbark.tools.questions import parse_question
 from willowbark.tools.records.evidence import Evidence
+from willowbark.tools.records.registry import kind_of
 
 SAYS = "In this randomised, double-blind trial {drug} was better than placebo in 400 people with {condition}."
 
@@ -112,6 +113,49 @@ async def test_the_first_screen_says_for_whom_a_drug_is_not_and_leads_with_anoth
     assert [part.label for part in report.summary_parts if part.label.startswith("Lisinopril")] == []
 
 
+async def report_on(
+    question: str, *records: Evidence, reader: str = "model", condition: str = "migraine"
+) -> ResearchReport:
+    """The report on trials in which each drug was better than placebo."""
+    trials = [each for each in records if kind_of(each) == "publication" and "review" not in each.citation.title]
+    told = []
+    for each in trials:
+        drug = each.citation.title.partition(" ")[0].lower()
+        told.append(reading(each.key, drug, reader=reader, condition=condition, effect="better"))
+    agent = ReportAgent("report", BaselineChatCompletionClient())
+    thread = [asked(question), findings("literature", reply(*records), readings=told), verdict("synthesize")]
+    response = await agent.on_messages(thread, CancellationToken())
+    assert isinstance(response.chat_message, ReportMessage)
+    return response.chat_message.content
+
+
+def line_of(report: ResearchReport, part: str) -> str:
+    return next((each.text for each in report.summary_parts if each.label == part), "")
+
+
+@pytest.mark.parametrize("reader", ["model", "small_reader"])
+async def test_the_first_screen_names_each_drug_that_was_not_checked_for_the_people_asked_about(reader: str) -> None:
+    question = "Which drugs prevent migraine in pregnancy?"
+    trials = [trial(str(at), drug, "migraine") for at, drug in enumerate(("timolol", "nadolol", "topiramate"), 1)]
+    none = await report_on(question, *trials, reader=reader)
+    one = await report_on(question, *trials, label("Timolol", "Asthma."), reader=reader)
+
+    assert line_of(none, "Not checked") == "for pregnancy: nadolol and timolol; no label was read."
+    assert line_of(one, "Not checked") == "for pregnancy: nadolol; no label was read."
+    assert "Not checked: for pregnancy: nadolol" in one.executive_summary
+    assert "not checked" not in line_of(one, "Cautions")
+    nobody = await report_on("Which drugs prevent migraine?", *trials, reader=reader)
+    assert line_of(nobody, "Not checked") == ""
+
+
+async def test_of_two_drugs_compared_the_first_screen_says_which_is_not_for_the_people() -> None:
+    trials = [trial("1", "timolol", "migraine"), trial("2", "topiramate", "migraine")]
+    report = await report_on("Is timolol better than topiramate for migraine in pregnancy?", *trials)
+
+    assert "not for pregnancy: topiramate" in line_of(report, "Cautions")
+    assert line_of(report, "Not checked") == "for pregnancy: timolol; no label was read."
+
+
 @pytest.mark.parametrize(
     ("sentence", "drugs"),
     [
@@ -149,3 +193,31 @@ def test_what_is_to_help_two_conditions_leads_only_where_studies_support_it_in_e
     assert "Not for both: no study here supports it in chronic pain" in found["sertraline"].cautions
     either = candidates(question.replace("both ", "").replace("and", "or"), trial("3", "sertraline", "depression"))
     assert not either["sertraline"].does_not_lead
+
+
+GONE = record("9", "Drugs for incontinence: a review", "Flavoxate was withdrawn from the market in 2010.")
+
+
+@pytest.mark.parametrize("reader", ["model", "small_reader"])
+@pytest.mark.parametrize(
+    ("question", "has_trial"),
+    [
+        ("Which drugs treat urinary incontinence?", True),
+        ("Does flavoxate help in urinary incontinence?", True),
+        ("Does flavoxate help in urinary incontinence?", False),
+        ("Is flavoxate better than tolterodine for urinary incontinence?", True),
+        ("Is flavoxate better than tolterodine for urinary incontinence?", False),
+        ("Is flavoxate safe?", False),
+    ],
+)
+async def test_a_withdrawal_that_a_review_tells_stands_on_the_first_screen(
+    question: str, has_trial: bool, reader: str
+) -> None:
+    condition = "urinary incontinence"
+    trials = [trial("1", "flavoxate", condition)] * has_trial
+    records = [*trials, trial("2", "tolterodine", condition), GONE]
+    report = await report_on(question, *records, reader=reader, condition=condition)
+    screen = " ".join(part.line for part in report.summary_parts)
+    told = [sentence for sentence in screen.split(". ") if "withdrawn" in sentence.lower()]
+
+    assert [sentence for sentence in told if "flavoxate" in sentence.lower()], screen

@@ -134,6 +134,23 @@ async def test_within_a_run_a_withdrawal_is_told_as_it_is_in_a_report(ledger: Le
     assert "- Rofecoxib, withdrawn: worldwide, 2004: heart attack and stroke" in said.to_markdown()
 
 
+async def test_a_follow_up_keeps_what_the_people_take_and_says_which_drug_is_not_for_them(ledger: Ledger) -> None:
+    study = record("9", "Ibuprofen in pain: a trial", "Ibuprofen relieved pain in 400 people compared with placebo.")
+    question = "Which drugs treat pain in patients on warfarin?"
+    model = Model("baseline", "baseline", {})
+    with ledger.start(question, settings={}, model=model, sandboxed=True, run_id="takers") as journal:
+        journal.keep_turn(findings("literature", reply(study)), 1)
+
+    said = await ask_within("What about ibuprofen?", "takers", ledger)
+    other = await ask_within("What about acetaminophen?", "takers", ledger)
+
+    assert said.further == "Does ibuprofen help in pain in people taking warfarin?"
+    assert [drug.drug for drug in said.drugs] == ["ibuprofen"]
+    assert "- Not for people taking warfarin: avoid: " in said.to_markdown()
+    [unread] = other.drugs
+    assert unread.cautions == ["Not checked for people taking warfarin: no label of it is among the records"]
+
+
 async def test_what_the_run_found_retracted_speaks_for_nothing(ledger: Ledger) -> None:
     kept(ledger, "retracted", record(
         "5", "Timolol in migraine prevention: a randomised trial", "Timolol reduced migraine attacks (p<0.001).",

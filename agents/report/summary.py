@@ -7,18 +7,25 @@ licensed or standard, what trials report and what they missed, and words no cert
 either way: they are in use.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from itertools import product
 from typing import NamedTuple
 
 from willowbark.tools.appraisal import Level
-from willowbark.tools.appraisal.candidates import STANDARD
+from willowbark.tools.appraisal.candidates import STANDARD, Candidate, drug_of
 from willowbark.tools.appraisal.sorting import Cause, DrugPlace, TrialTally
-from willowbark.tools.appraisal.suitability import NOT_CHECKED, people_of
+from willowbark.tools.appraisal.suitability import (
+    BARRING,
+    NOT_CHECKED,
+    bars_of,
+    is_barred,
+    people_of,
+    told_withdrawals,
+)
+from willowbark.tools.lexicon import withdrawal_of
 from willowbark.tools.questions import speaks_of
 from willowbark.tools.reading.sections import licence_of
 from willowbark.tools.reading.text import sentences
-from willowbark.tools.records import Label
 from willowbark.tools.records.registry import kind_of, title_of
 from willowbark.tools.wording import capital, counted, listed, short
 
@@ -39,7 +46,10 @@ CONFIDENCE = {"high": 0.9, "moderate": 0.7, "low": 0.45, "very_low": 0.2}
 CONFIDENCE_LOST = 0.1  # for each source that never answered
 ADVICE = "This is not medical advice."
 _FAILED, _MISSED, _MIXED, _NOT_JUDGED = "Failed", "No benefit shown", "Mixed", "Not judged"
-_KEPT = (_FAILED, _MISSED, _MIXED, "Cautions", "Read", "Missing", _NOT_JUDGED)
+_KEPT = (_FAILED, _MISSED, _MIXED, "Cautions", "Not checked", "Read", "Missing", _NOT_JUDGED)
+_MAY_LEAD: tuple[DrugPlace, ...] = ("benefit", "standard", "mixed", "not_judged", "preclinical")
+"""Places of drugs of which the first screen says whether they were looked up for the people asked about."""
+_BARRING_MARKS = tuple(beginning.lower() for beginning in BARRING)
 LEVELS: tuple[Level, ...] = ("high", "moderate", "low", "very low")
 
 
@@ -67,8 +77,9 @@ def first_screen(
     """
     least = 0 if answered else 1
     rooms = sorted(product(range(least, LEADERS + 1), range(1, MOST_NAMED + 1), range(1, len(_CAUSES) + 1)), key=_lose)
+    unchecked = _find_unchecked(material, candidates)
     for leading, named, causes in rooms:
-        parts = _write_parts(material, candidates, answered, _Room(leading, named, causes))
+        parts = _write_parts(material, candidates, answered, unchecked, _Room(leading, named, causes))
         if _words(parts) <= FIRST_SCREEN:
             return parts
     first, *others = parts
@@ -102,7 +113,11 @@ def _lose(room: tuple[int, int, int]) -> tuple[int, int, int, int]:
 
 
 def _write_parts(
-    material: Material, candidates: Sequence[DrugCandidate], answered: ReportAnswer | None, room: _Room
+    material: Material,
+    candidates: Sequence[DrugCandidate],
+    answered: ReportAnswer | None,
+    unchecked: Mapping[str, Sequence[str]],
+    room: _Room,
 ) -> list[SummaryPart]:
     """Write all parts that there is room for."""
     helps = answered is None or material.asked.asks_openly
@@ -118,7 +133,11 @@ def _write_parts(
         told_above = {"negative", "harm"} & {*material.asked.also}
         parts += [] if told_above else _failures(candidates, room.named)
         parts += _harms(material, candidates)
+        parts += _list_unchecked(unchecked, room.named)
         parts += _not_judged(material, candidates, room)
+    elif material.asked.asks_what_helps:  # two drugs compared: what bars one of them is no part of the answer
+        parts += _list_barred(material, candidates)
+        parts += _list_unchecked(unchecked, room.named)
     parts += [
         SummaryPart(label="Missing", text=_missing(material, candidates, helps)),
         SummaryPart(label="Read", text=write_line("summary", "read", m=material)),
@@ -197,16 +216,11 @@ def _answer(material: Material, candidates: Sequence[DrugCandidate], most: int) 
         "outside": listed([_display_name(c) for c in outside if _is_supported(c)], most=3),
         "unsuited": listed(unsuited),
         "unsuited_for": listed(people_of(asked)),
-        "unlabelled": listed(people_of(asked)) if candidates and not _has_labels(material) else "",
         "both": listed(asked.conditions) if asked.is_both else "",
         "withdrawn": listed(withdrawn),
         "is_told": _is_told,
     }
     return write_line("summary", "answer", a=data)
-
-
-def _has_labels(material: Material) -> bool:
-    return any(isinstance(record.record, Label) for record in material.pool)
 
 
 def _standards(material: Material, candidates: Sequence[DrugCandidate], told: Collection[str]) -> list[StandardDrug]:
@@ -250,9 +264,13 @@ def _by_level(candidates: Sequence[DrugCandidate]) -> list[tuple[Level, list[str
 
 def _display_name(candidate: DrugCandidate) -> str:
     """Return a drug's name, marked if it was withdrawn, is contraindicated, or was only studied for prevention."""
-    told = [mark for mark in candidate.marks if not mark.startswith(NOT_CHECKED.lower())]
-    marks = [*["for prevention"] * candidate.for_prevention, *told]
+    marks = [*["for prevention"] * candidate.for_prevention, *_known_marks(candidate)]
     return f"{short(candidate.name)}{f' ({listed(marks)})' if marks else ''}"
+
+
+def _known_marks(candidate: DrugCandidate) -> list[str]:
+    """Return a drug's cautions in short but for what was not checked, which stands in a line of its own."""
+    return [mark for mark in candidate.marks if not mark.startswith(NOT_CHECKED.lower())]
 
 
 def _name_barred(candidate: DrugCandidate) -> str:
@@ -373,11 +391,67 @@ def _harms(material: Material, candidates: Sequence[DrugCandidate]) -> list[Summ
     kinds = dict[str, list[str]]()
     for candidate in candidates:
         is_told = candidate.sorting.place == "withdrawn" and _is_supported(candidate)
-        marks = [mark for mark in candidate.marks if not (is_told and mark == "withdrawn")]
+        marks = [mark for mark in _known_marks(candidate) if not (is_told and mark == "withdrawn")]
         for mark in (*marks, *["harm in studies"] * (candidate.name in harmful)):
             kinds.setdefault(mark, []).append(short(candidate.name))
+    _add_withdrawn(kinds, material, candidates)
+    return [_write_cautions(kinds)]
+
+
+def _add_withdrawn(kinds: dict[str, list[str]], material: Material, candidates: Sequence[DrugCandidate]) -> None:
+    """Add the withdrawn drugs that are asked about and are no candidates, as where a review alone tells of them."""
+    shown = {candidate.name for candidate in candidates}
+    absent = [drug for drug in material.asked.drugs if drug not in shown]
+    gone = told_withdrawals(material.pool) if absent else {}
+    for drug in absent:
+        if drug in gone or withdrawal_of(drug):
+            kinds.setdefault("withdrawn", []).append(short(drug))
+
+
+def _list_barred(material: Material, candidates: Sequence[DrugCandidate]) -> list[SummaryPart]:
+    """Name the drugs that never lead, by why."""
+    kinds = dict[str, list[str]]()
+    _add_withdrawn(kinds, material, candidates)
+    for candidate in candidates:
+        for mark in candidate.marks:
+            if mark.startswith(_BARRING_MARKS):
+                kinds.setdefault(mark, []).append(short(candidate.name))
+    return [_write_cautions(kinds)]
+
+
+def _write_cautions(kinds: Mapping[str, Sequence[str]]) -> SummaryPart:
     said = "; ".join(f"{mark}: {listed(names, most=4)}" for mark, names in kinds.items())
-    return [SummaryPart(label="Cautions", text=f"{said}." if said else "")]
+    return SummaryPart(label="Cautions", text=f"{said}." if said else "")
+
+
+def _find_unchecked(material: Material, candidates: Sequence[DrugCandidate]) -> dict[str, list[str]]:
+    """Find the drugs that may lead of which no label was read on the people asked about, by these people."""
+    if not people_of(material.asked):
+        return {}
+    shown = {candidate.name for candidate in candidates}
+    groups = dict[str, list[str]]()
+    leading = [each for each in material.candidates if material.places[each.drug].place in _MAY_LEAD]
+    for candidate in sorted(leading, key=lambda each: _MAY_LEAD.index(material.places[each.drug].place)):
+        is_standard = material.places[candidate.drug].place == "standard"
+        if candidate.drug in shown or (is_standard and candidate.in_asked_class is not False):
+            for group in _groups_unchecked(candidate, material):
+                groups.setdefault(group, []).append(short(candidate.drug))
+    return groups
+
+
+def _list_unchecked(unchecked: Mapping[str, Sequence[str]], most: int) -> list[SummaryPart]:
+    """Name the drugs that were not checked for the people asked about, by these people."""
+    said = "; ".join(f"for {group}: {listed(names, most=most)}" for group, names in unchecked.items())
+    return [SummaryPart(label="Not checked", text=f"{said}; no label was read." if said else "")]
+
+
+def _groups_unchecked(candidate: Candidate, material: Material) -> list[str]:
+    """List for whom a drug was not checked, whether or not the labels of others were read."""
+    entries = [record for record in material.pool if drug_of(record) == candidate.drug]
+    bars = bars_of(candidate.drug, material.asked, entries)
+    if is_barred(bars):
+        return []
+    return [bar.removeprefix(NOT_CHECKED).partition(":")[0].strip() for bar in bars]
 
 
 def _missing(material: Material, candidates: Sequence[DrugCandidate], helps: bool) -> str:

@@ -16,9 +16,10 @@ from willowbark.agents.report.content import DISCLAIMER
 from willowbark.agents.report.forms import record_name, url_of
 from willowbark.agents.report.material import Material
 from willowbark.tools.appraisal.appraised import Readings, condition_of
-from willowbark.tools.appraisal.candidates import Candidate, appraise_candidates
+from willowbark.tools.appraisal.candidates import Candidate, appraise_candidates, cautions_of, drug_of
 from willowbark.tools.appraisal.harms import cautions, harms, warnings
 from willowbark.tools.appraisal.stored import StoredReader
+from willowbark.tools.appraisal.suitability import WITHDRAWN, bars_of
 from willowbark.tools.errors import UsageError
 from willowbark.tools.library.collected import CollectedEvidence, Passage
 from willowbark.tools.questions import Question, parse_question, stand_alone, validate_question
@@ -67,6 +68,9 @@ class DrugRead(BaseModel, frozen=True, extra="forbid"):
     """high, moderate, low or very low; None as for `quality`."""
     quoted: list[Quoted] = Field(default_factory=list)
     """Sentences of the strongest supporting and contradicting records."""
+    cautions: list[str] = Field(default_factory=list)
+    """That it was withdrawn from a market, is not for the people whom the question names, or was not checked for them;
+    each with its source. Empty if none applies."""
 
     @property
     def said(self) -> str:
@@ -112,7 +116,8 @@ class AnswerWithin(BaseModel, frozen=True, extra="forbid"):
         """Format the answer as Markdown: verdicts on the drugs, then the passages with key, citation and link."""
         lines = [f"# {self.question}", "", f"Asked of run {self.run_id}: {self.run_question}", ""]
         for drug in self.drugs:
-            lines += [f"**{drug.said}**", "", *map(_quote, drug.quoted), *([""] if drug.quoted else [])]
+            points = [*(f"- {caution}" for caution in drug.cautions), *map(_quote, drug.quoted)]
+            lines += [f"**{drug.said}**", "", *points, *([""] if points else [])]
         lines += [" ".join(self.answer), ""] if self.answer else []
         if self.harms:
             lines += ["**What records and labels say of harm:**", "", *map(_quote, self.harms), ""]
@@ -204,13 +209,26 @@ def _answer(meant: Question, pool: Sequence[Evidence], readings: Readings) -> di
     elif meant.drugs and meant.conditions:
         candidates = {each.drug: each for each in appraise_candidates(meant, pool, readings)}
         named = meant.drugs[:MAX_DRUGS]
-        told["drugs"] = [_drug(drug, candidates.get(drug), condition_of(meant)) for drug in named]
+        told["drugs"] = [
+            _drug(
+                drug, candidates.get(drug), condition_of(meant), _list_cautions(drug, candidates.get(drug), meant, pool)
+            )
+            for drug in named
+        ]
     return told
 
 
-def _drug(drug: str, candidate: Candidate | None, condition: str) -> DrugRead:
+def _list_cautions(drug: str, candidate: Candidate | None, meant: Question, pool: Sequence[Evidence]) -> list[str]:
+    """List why a drug would not lead, or what was not checked, whether or not a record studies it."""
+    entries = [record for record in pool if drug_of(record) == drug]
+    warned = cautions_of(drug, [], entries) if candidate is None else candidate.cautions
+    withdrawals = [caution for caution in warned if caution.startswith(WITHDRAWN)]
+    return [*bars_of(drug, meant, entries), *withdrawals]
+
+
+def _drug(drug: str, candidate: Candidate | None, condition: str, cautions: list[str]) -> DrugRead:
     if candidate is None:
-        return DrugRead(drug=drug, condition=condition, quality=None, certainty=None)
+        return DrugRead(drug=drug, condition=condition, quality=None, certainty=None, cautions=cautions)
     said, told = candidate.appraisal, candidate.has_verdict
     decided = {*said.telling}
     return DrugRead(
@@ -226,6 +244,7 @@ def _drug(drug: str, candidate: Candidate | None, condition: str) -> DrugRead:
             for each in candidate.records
             if each.key in decided and each.sentence
         ][:QUOTED],
+        cautions=cautions,
     )
 
 

@@ -26,6 +26,7 @@ from ..records.evidence import Evidence
 from .appraised import Readings
 from .candidates import cautions_of, drug_of, find_namer, is_asked_about, is_condition, label_sections, named_drugs
 from .posted import SeriousEvents, read_events
+from .suitability import told_withdrawals
 
 HarmStance = Literal["reports", "undecided", "silent"]
 """`reports`: the drug is a cause, or worse than no drug. `silent`: apart from title and aim, no sentence names the drug
@@ -158,10 +159,13 @@ def cautions(pool: Sequence[Evidence], asked: Question) -> list[Warning]:
         return [each for each in listed if not wanted or any(is_within(each.drug, name) for name in wanted)]
     found, names_it, is_alone = list[Warning](), _namer(asked), len(asked.drugs) + len(asked.drug_classes) == 1
     labelled = {drug_of(record) for record in pool if isinstance(record.record, Label)}
+    gone = told_withdrawals(pool)
     for drug in (*asked.drugs, *asked.drug_classes):
         entries = [record for record in pool if isinstance(record.record, Drug) and drug_of(record) == drug]
         parts = (caution.partition(": ") for caution in cautions_of(drug, people, entries))
         own = [Warning("", drug, heading, text) for heading, _, text in parts]
+        if drug in gone and not any(each.heading == "Withdrawn" for each in own):
+            own.insert(0, Warning("", drug, "Withdrawn", gone[drug].partition(": ")[2]))
         if not own and is_alone and not people and drug not in labelled and asked.kind in ON_HARM:  # all its warnings
             kept = [c for c in contraindications_of(drug, None) if asked.kind != "harm" or c.kind == "boxed warning"]
             told = [c for c in kept if any(map(names_it, Document.cut("", c.told).sentences)) or not subject(asked)]

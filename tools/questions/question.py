@@ -64,6 +64,8 @@ _TAKES = re.compile(
     r"is|are|am)\s+(?:already\s+)?(?:on|under|taking|receiving|using|treated with|given)|under|while on)\s+$",
     re.IGNORECASE,
 )
+_ON_TAKERS = frozenset({"treat", "prevent", "compare", "negative", "other"})
+"""Kinds of questions in which a drug that people take is not asked about; where harm is, it may interact."""
 _BOTH = re.compile(r"\b(?:both|at once|at the same time|simultaneously)\s+(?:[\w'-]+\s+){0,2}$", re.IGNORECASE)
 _ASIDE = re.compile(r"\s*\([^()]*\)\W*$")
 _OPERATOR = re.compile(r"\b(?:AND|OR|NOT)\b")
@@ -247,7 +249,7 @@ def parse_question(question: str) -> Question:
     is_all = {each.name for each in of_people} == {each.name for each in conditions}
     if is_all or kind in ON_HARM or is_query(text):
         of_people = []
-    taken = _find_taken(text, kept) if kind in ("treat", "prevent", "other") else []
+    taken = _find_taken(text, kept) if kind in _ON_TAKERS else []
     kept = [name for name in kept if name not in taken]
     drugs = distinct_words(name.name for name in kept if name.kind == "drug")
     classes = distinct_words(name.name for name in kept if name.kind == "class")
@@ -357,9 +359,12 @@ def stand_alone(question: str, earlier: str) -> str:
     asked, before = parse_question(question), parse_question(earlier)
     if asked.needs_english or not (before.conditions or before.drugs):
         return question
-    own, drugs = (*asked.drugs, *asked.drug_classes), (*before.drugs, *before.drug_classes)
     text = plain_text(question)
     names = names_of(text)
+    takers = _find_taken(text, names) if before.kind in _ON_TAKERS else []
+    taking = distinct_words(name.name for name in takers)
+    own = tuple(name for name in (*asked.drugs, *asked.drug_classes) if name not in taking)
+    drugs = (*before.drugs, *before.drug_classes)
     people = [name.name for name in has_role("of people", text, names, "treat")]
     people = people or [name.name for name in names if _OF_PEOPLE.search(text[: name.start])]
     is_background = bool(people) and set(people) == set(asked.conditions) and not own
@@ -367,8 +372,9 @@ def stand_alone(question: str, earlier: str) -> str:
     if not (names or asked.people) and (asked.kind == "other" or not asked.is_sure):
         return question  # "thanks" asks nothing
     may_ask_the_same = not asked.is_sure and {asked.kind, asked.or_kind} & {"treat", before.kind}
-    if may_ask_the_same or says_nothing(text, names):
-        return _restate(before, asked, people if is_background else [])
+    if may_ask_the_same or says_nothing(_blank_takers(text, takers), names):
+        meant = replace(asked, drugs=tuple(name for name in asked.drugs if name not in taking), taking=taking)
+        return _restate(before, meant, people if is_background else [])
     names_them = not set(question_words("drugs named before")).isdisjoint(each.key for each in tokens(question))
     if has_own or (asked.kind == "harm" and (own or drugs)):  # about a drug, in any context
         is_whole = own or not drugs or (has_own and not names_them)
@@ -376,6 +382,7 @@ def stand_alone(question: str, earlier: str) -> str:
     aim = "to prevent" if before.is_preventive else "for"
     is_new = bool(own) and (asked.kind != "compare" or len(own) > 1)
     taken = [("", () if is_new else drugs), (aim, before.conditions), ("in people with", before.background)]
+    taken += [("in people taking", () if taking else before.taking)]
     taken += [("in", () if asked.people else before.people), ("without", before.left_out)]
     said = [f"{how} {' and '.join(names)}".strip() for how, names in taken if names]
     return f"{question.strip().rstrip('?!. ')} ({', '.join(said)})?" if said else question
@@ -416,6 +423,8 @@ def _restate(before: Question, asked: Question, people: Sequence[str]) -> str:
     who = () if of_harm else asked.people or before.people
     ends = [f"in {' and '.join(who)}"] if who else []
     ends += [f"in people with {' and '.join(people or before.background)}"] if people or before.background else []
+    takes = asked.taking or before.taking
+    ends += [f"in people taking {' and '.join(takes)}"] if takes else []
     ends += [f"without {' or '.join(left_out)}"] if left_out else []
     return " ".join([said, *ends]) + "?"
 
@@ -568,8 +577,20 @@ def names_of(text: str) -> list[NamedEntity]:
 
 
 def _find_taken(text: str, names: Sequence[NamedEntity]) -> list[NamedEntity]:
-    """List the drugs that people are said to take already: "patients on warfarin", "while taking lithium"."""
-    return [name for name in names if name.kind == "drug" and _TAKES.search(text[: name.start])]
+    """List drugs that people are said to take already: "patients on warfarin and aspirin", "while taking lithium"."""
+    found = list[NamedEntity]()
+    for name in names:
+        is_joined = bool(found) and text[found[-1].end : name.start].strip().lower() == "and"
+        if name.kind == "drug" and (is_joined or _TAKES.search(text[: name.start])):
+            found.append(name)
+    return found
+
+
+def _blank_takers(text: str, taken: Sequence[NamedEntity]) -> str:
+    """Blank the words before the drugs that people take, which ask nothing: "people taking"."""
+    spans = [found.span() for name in taken if (found := _TAKES.search(text[: name.start]))]
+    covered = _mask_spans(text, spans)
+    return "".join(" " if is_covered else each for each, is_covered in zip(text, covered, strict=True))
 
 
 def _asks_for_both(text: str, conditions: Sequence[NamedEntity]) -> bool:
