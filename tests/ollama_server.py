@@ -46,5 +46,5 @@ class OllamaServer:
 def named(schema: dict[str, Any]) -> str:
     """The draft that a schema asks for."""
     fields = {"studies": "StudiesDraft", "mechanism_score": "JudgeDraft", "claims": "ReportDraft"}
-    fields |= {"answer": "WrittenDraft", "sentences": "MendedDraft", "verdicts": "CheckDraft"}
+    fields |= {"fits": "FitsDraft", "answer": "WrittenDraft", "sentences": "MendedDraft", "verdicts": "CheckDraft"}
     return next((name for field, name in fields.items() if field in schema["properties"]), "")

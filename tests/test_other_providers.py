@@ -65,7 +65,7 @@ async def test_a_team_on_anthropic_is_never_refused_and_each_specialist_has_its_
     names = [name for tools in offered for name in tools]
     assert sorted(names) == sorted(set(names))
     drafts = {kind_of(body) for body in server.bodies} - {"choice", "word"}
-    assert drafts == {"StudiesDraft", "JudgeDraft", "WrittenDraft", "CheckDraft"}
+    assert drafts == {"StudiesDraft", "FitsDraft", "JudgeDraft", "WrittenDraft", "CheckDraft"}
     drafted = [body for body in server.bodies if kind_of(body) in drafts]
     assert [body for body in drafted if "cache_control" not in body["system"][-1]] == []
 
@@ -126,5 +126,5 @@ async def test_a_team_on_ollama_asks_for_its_context_and_is_held_to_schemas() ->
     options = {"num_ctx": 16_384, "temperature": 0.0, "num_predict": 900}
     assert [body for body in server.bodies if body["options"] != options] == []
     asked = {named(body["format"]) for body in server.bodies if isinstance(body.get("format"), dict)}
-    assert asked == {"StudiesDraft", "JudgeDraft", "WrittenDraft", "CheckDraft"}
+    assert asked == {"StudiesDraft", "FitsDraft", "JudgeDraft", "WrittenDraft", "CheckDraft"}
     assert report.tokens_used == 12 * (len(server.bodies) - 1)  # not that of the one word before
