@@ -43,7 +43,7 @@ from benchmarks.forgers import CUTS, FORGERS, Told
 from benchmarks.forgery import evidence, forged, print_forged, publications, told_in
 
 from willowbark.agents.asking.drafts import StudyDraft
-from willowbark.agents.asking.reader import ToRead
+from willowbark.agents.asking.reader import MISREAD, ToRead
 from willowbark.agents.asking.studies import Refused, checked_study
 from willowbark.agents.checking.basis import TABLE
 from willowbark.agents.report.model import ResearchReport
@@ -55,6 +55,8 @@ from willowbark.tools.questions import parse_question
 
 MENDS = "mended: "
 """Begins what a prompt is about that returns refused studies."""
+AGAIN = "again: "
+"""Begins what a prompt is about that has records read again, which the judge calls misread."""
 FOLDER = Path(__file__).parent / "recorded"
 COLLECTIONS = Path(__file__).resolve().parents[2] / "shared" / "data" / "benchmarks"
 SHORTEST = 40
@@ -74,6 +76,8 @@ EMPTY: Mapping[str, Mapping[str, Any]] = {
 """What is not told, by the list that a part stands in; recorded answers leave it out, and their order of fields."""
 OWN_WORDS = frozenset({"condition", "people", "name", "arm", "versus"})
 """Fields that a model words itself."""
+JUDGED = frozenset({"misread", "strikes"})
+"""Lists in which a judge names records and says why, in words of its own."""
 BY_SENTENCE = {"CheckDraft": "verdicts", "MendedDraft": "sentences"}
 """Drafts that answer a prompt sentence by sentence, with the field of their answers."""
 CHARACTERS_PER_TOKEN = 4
@@ -105,9 +109,9 @@ class Answered:
     """A draft, searches by tool, or what a specialist says of them."""
 
     @property
-    def mends(self) -> bool:
-        """Whether it asks for studies that were refused."""
-        return self.about.startswith(MENDS)
+    def occasion(self) -> str:
+        """Why it asks for studies once more; empty where it does not."""
+        return next((mark for mark in (MENDS, AGAIN) if self.about.startswith(mark)), "")
 
 
 class RecordedClient(ReplayChatCompletionClient):
@@ -171,7 +175,9 @@ class RecordedClient(ReplayChatCompletionClient):
 
     def _alike(self, asked: Answered, text: str) -> Answered | None:
         """What was answered on the same; None where something was not asked about before."""
-        former = [each for each in self.answered.values() if each.kind == asked.kind and each.mends == asked.mends]
+        former = [
+            each for each in self.answered.values() if each.kind == asked.kind and each.occasion == asked.occasion
+        ]
         if not former:
             return None
         if asked.kind == "FitsDraft":  # numbers of topics mean nothing beside other topics
@@ -185,10 +191,10 @@ class RecordedClient(ReplayChatCompletionClient):
             same = next((each for each in former if each.about == asked.about), None)
             answer = same.answer if same else None
         else:
-            keys = [each.split(" ")[0] for each in asked.about.removeprefix(MENDS).split(", ")]
+            keys = [each.split(" ")[0] for each in asked.about.removeprefix(asked.occasion).split(", ")]
             said = {each["evidence_key"]: each for one in former for each in one.answer[field]}
             mine = [each for key, each in said.items() if f'{{"key": "{key}"' in text]
-            is_known = asked.mends or {each["evidence_key"] for each in mine} >= set(keys)
+            is_known = asked.occasion == MENDS or {each["evidence_key"] for each in mine} >= set(keys)
             answer = {field: mine} if is_known else None
         if answer is None:
             return None
@@ -221,6 +227,8 @@ class RecordedClient(ReplayChatCompletionClient):
             about = " ".join(map(_hash, _sentences_in(_said(messages[-1]))))
         if kind == "StudiesDraft" and '"evidence_key":' in _said(messages[-1]):
             about = f"{MENDS}{about}"
+        elif kind == "StudiesDraft" and MISREAD in _said(messages[-1]):
+            about = f"{AGAIN}{about}"
         return Answered(
             kind=kind,
             about=about,
@@ -332,7 +340,10 @@ def placed(answer: Any, texts: Mapping[str, str], text: str = "") -> Any:
     """
     if isinstance(answer, dict):
         text = texts.get(answer.get("evidence_key", ""), text)
-        return {name: placed(value, texts, "" if name in OWN_WORDS else text) for name, value in answer.items()}
+        return {
+            name: value if name in JUDGED else placed(value, texts, "" if name in OWN_WORDS else text)
+            for name, value in answer.items()
+        }
     if isinstance(answer, list):
         return [placed(each, texts, text) for each in answer]
     if not (text and isinstance(answer, str) and len(answer) >= SHORTEST):

@@ -45,7 +45,7 @@ def test_the_example_is_a_labelled_run_by_the_model_without_key_or_network(
     assert f"willowbark: {LABEL}: " in result.stderr
     assert report["summary_parts"][0]["label"] == LABEL
     assert (report["analyst"], report["model_failed"]) == (RecordedAnswers.display_name, False)
-    assert report["drug_candidates"][0] == "losartan"
+    assert report["drug_candidates"][0] == "finerenone"
     assert {study["reader"] for study in report["studies"]} == {"model", "registry"}
     (folder,) = (tmp_path / "runs").iterdir()
     assert f"**{LABEL}:**" in (folder / "report.md").read_text(encoding="utf-8")

@@ -23,14 +23,15 @@ pytestmark = [pytest.mark.whole, pytest.mark.filterwarnings("ignore:Resolved mod
 NAMES = sorted(path.stem for path in FOLDER.glob("*.jsonl"))
 
 
-@pytest.mark.parametrize(("name", "leading", "agrees"), [("kidney", "losartan", 18), ("migraine", "propranolol", 30)])
+@pytest.mark.parametrize(("name", "leading", "agrees"), [("kidney", "finerenone", 19), ("migraine", "propranolol", 33)])
 async def test_the_whole_team_takes_what_a_strong_model_says(name: str, leading: str, agrees: int) -> None:
     client, report = await replayed(name)
     assert not changes(client), changes(client)
     assert report.analyst == "a strong model, recorded"
     assert not report.model_failed
     kinds = {each.kind.partition(" ")[0] for each in client.used}
-    assert kinds - {"MendedDraft"} == {"searches", "StudiesDraft", "JudgeDraft", "WrittenDraft", "CheckDraft"}
+    kinds -= {"FitsDraft", "MendedDraft"}
+    assert kinds == {"searches", "StudiesDraft", "JudgeDraft", "WrittenDraft", "CheckDraft"}
     assert report.written is not None
     assert report.written.unchecked == 0
     assert len(report.written.dropped) <= 0.03 * report.written.made
@@ -75,7 +76,16 @@ def test_what_is_quoted_is_kept_by_its_place_in_a_record() -> None:
 
 def test_every_recorded_question_is_replayed() -> None:
     assert NAMES == ["attention", "kidney", "migraine", "nausea"]
-    assert sum(path.stat().st_size for path in FOLDER.iterdir()) < 400_000
+    assert sum(path.stat().st_size for path in FOLDER.iterdir()) < 450_000
+
+
+def test_why_a_judge_strikes_a_record_is_kept_in_its_words() -> None:
+    texts = {"pmid:1": "Title. " + "Attacks fell with propranolol and not with placebo. " * 2}
+    reason = "The sentence tells of propranolol in passing, and the trial did not test it."
+    answer = {"strikes": [{"evidence_key": "pmid:1", "drug": "propranolol", "reason": reason}], "misread": []}
+
+    assert placed(answer, texts) == answer
+    assert quoted(placed(answer, texts), texts) == answer
 
 
 async def test_a_changed_prompt_is_named_with_what_changed_in_it() -> None:

@@ -185,7 +185,7 @@ async def test_a_stop_while_records_are_read_leaves_the_rest_unread_and_the_repo
     assert report is not None
     assert report.stop_reason == "cancelled"
     assert report.unread > 0
-    assert slow.texts == 1
+    assert slow.texts <= 1  # the one that was being read, if any
     stood = f"{report.total_papers_reviewed} of {report.total_papers_reviewed + report.unread} records read"
     assert f"the run was stopped with {stood}" in report.to_markdown()
     assert re.fullmatch(r"read \d+ of \d+", counted[0])

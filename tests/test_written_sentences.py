@@ -1,5 +1,7 @@
 """The table of checks on written sentences: of each row a true sentence that stands, and forged ones that do not."""
 
+from dataclasses import replace
+
 import pytest
 
 from willowbark.agents.asking.drafts import SentenceDraft
@@ -84,6 +86,13 @@ def test_figures_that_no_passage_has_do_not_stand(text: str, missing: list[str])
     assert missing_figures(text, [TRIAL], BASIS.question) == missing
 
 
+@pytest.mark.parametrize(("word", "other"), [("doubled", "doubling"), ("halving", "halved")])
+def test_a_multiple_in_another_form_of_its_word_stands(word: str, other: str) -> None:
+    source = CitedSource("pmid:4", "Irbesartan", (f"Fewer reached {other} of creatinine.",), is_study=True)
+    assert missing_figures(f"Fewer reached {word} creatinine.", [source]) == []
+    assert missing_figures("Fewer reached tripled creatinine.", [source]) == ["tripled"]
+
+
 def test_participants_of_cited_studies_may_be_added_up_and_of_others_not() -> None:
     assert missing_figures("Two trials with 210 people found this.", [TRIAL, OTHER]) == []
     assert missing_figures("Two trials with 211 people found this.", [TRIAL, OTHER]) == ["211"]
@@ -92,6 +101,26 @@ def test_participants_of_cited_studies_may_be_added_up_and_of_others_not() -> No
 
 def test_a_name_with_digits_stands_where_its_record_has_it() -> None:
     assert missing_figures("The SF-36 improved in NCT00000001.", [OTHER]) == []
+
+
+def test_a_number_behind_a_dash_of_two_hyphens_is_no_part_of_a_name() -> None:
+    record = replace(OTHER, passages=("Of 43 people 31 responded to timolol--20 took it for a year.",))
+    assert missing_figures("Of 43 people 31 responded, and 20 took timolol for a year.", [record]) == []
+    assert missing_figures("Of 43 people 31 responded, and 21 took timolol for a year.", [record]) == ["21"]
+
+
+@pytest.mark.parametrize(
+    ("dosing", "text"),
+    [
+        ("bid", "Timolol twice a day was better."),
+        ("tid", "Timolol three times a day was better."),
+        ("q.i.d.", "Timolol four times a day was better."),
+    ],
+)
+def test_times_a_day_stand_where_a_record_shortens_them(dosing: str, text: str) -> None:
+    record = replace(OTHER, passages=(f"Timolol {dosing} was better than placebo.",))
+    assert missing_figures(text, [record]) == []
+    assert missing_figures("Timolol six times a day was better.", [record]) == ["six"]
 
 
 @pytest.mark.parametrize(
@@ -122,6 +151,7 @@ def test_a_name_with_digits_stands_where_its_record_has_it() -> None:
             ("pmid:1", "nct:NCT00000001"),
             "words a certainty above that of a drug",
         ),
+        ("Certainty is high for timolol, low for propranolol.", ("pmid:1", "nct:NCT00000001"), None),
     ],
 )
 def test_each_check_lets_the_true_sentence_stand_and_finds_the_forged_one(
@@ -152,6 +182,10 @@ def test_an_excluded_class_stands_as_no_option() -> None:
         (
             "Certainty is high for timolol, and moderate for propranolol.",
             "Certainty is high for timolol, and low for propranolol.",
+        ),
+        (
+            "Certainty is high for timolol, moderate for propranolol, and very low for cinnarizine.",
+            "Certainty is high for timolol, low for propranolol, and very low for cinnarizine.",
         ),
         (
             "Timolol helps with high certainty, propranolol with moderate certainty.",
@@ -189,3 +223,12 @@ def test_a_study_lends_its_passages_and_the_sizes_of_its_arms() -> None:
     assert source.passages == ("Timolol was better.",)
     assert source.values == ("drug: timolol, 20 mg, n 40", "placebo: n 44", "84 participants")
     assert missing_figures("Timolol 20 mg was better in 84 people.", [source]) == []
+    assert source_of_study(study, "A trial", is_retracted=True).values[-1] == "retracted"
+
+
+@pytest.mark.parametrize(("number", "missing"), [("two", []), ("three", ["three"])])
+def test_as_many_doses_are_counted_as_a_study_has_arms_of_one_drug(number: str, missing: list[str]) -> None:
+    doses = ("low dose: timolol, 10 mg, n 44", "high dose: timolol, 20 mg, n 40", "propranolol: propranolol, 80 mg")
+    source = CitedSource(key="pmid:2", title="Timolol", passages=(), values=doses, is_study=True)
+    assert missing_figures(f"Attacks fell with {number} doses of timolol.", [source]) == missing
+    assert missing_figures("Attacks fell with two doses of propranolol.", [TRIAL]) == ["two"]

@@ -52,6 +52,7 @@ ABSENT = "studies {} were rejected: their records count for nothing"
 LEFT_OUT = "studies {} lost a part"
 TIME_UP = "its time was up"
 OMITTED = "the model left it out of its answer"
+MISREAD = "A judge calls earlier readings of these wrong:"
 
 
 @dataclass(frozen=True)
@@ -404,7 +405,7 @@ class _Stage:
             for each in batch
             if each.record.key in self.misread
         ]
-        again = "\n".join(["A judge calls earlier readings of these wrong:", *why]) if why else ""
+        again = "\n".join([MISREAD, *why]) if why else ""
         messages = to_ask(prompt("reader.md"), "\n".join(filter(None, [shown, again, further])), source="reader")
         answer = await ask([self.client], messages, StudiesDraft, self.token)
         add_usage(self.found.usage, answer.usage)

@@ -82,8 +82,8 @@ class WritingBasis:
         return f"the question excludes {names[0]}" if names else ""
 
 
-def source_of_study(study: Study, title: str) -> CitedSource:
-    """Return what sentences may rest on in a study: its passages, and the values of its arms."""
+def source_of_study(study: Study, title: str, *, is_retracted: bool = False) -> CitedSource:
+    """Return what sentences may rest on in a study: its passages, the values of its arms, and that it was retracted."""
     passages = list(dict.fromkeys(passages_of(study)))
     values = [describe_arm(arm.name, arm.drugs, arm.dose, arm.n) for arm in study.arms]
     values += [f"design: {StudyDesign(study.design).label}"] if study.design in _DESIGNS else []
@@ -94,6 +94,7 @@ def source_of_study(study: Study, title: str) -> CitedSource:
         people = study.participants_of(comparison)
         values += [f"{people} participants"] if people is not None else []
     values += [study.people] if study.people else []
+    values += ["retracted"] if is_retracted else []
     named = {mention.name for text in (title, *passages) for mention in find_drugs(text)}
     return CitedSource(
         key=study.key,

@@ -5,14 +5,16 @@
 | a number | it, or a number that is rounded to it by one digit |
 | a number with a unit of mass, time or share | the same amount in that unit or another of its kind |
 | a share in percent | it, or "a of b" that comes to it |
-| a number in words | the number in digits or words |
+| a number in words | the number in digits or words; "three times a day" also tid |
 | half, a third, twice … | the word, or shares that come to it |
 | a number of trials, studies, drugs … | at most so many cited records, or the number itself |
+| a number of doses | at most so many doses of one drug among the arms of a cited study |
 | participants of several studies together | sizes of the cited studies, one of each, that add up to it |
 | a name with digits (NCT…, SF-36) | the name, to the letter |
 """
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import product
 from typing import NamedTuple
@@ -24,16 +26,23 @@ from willowbark.tools.reading.text import plain
 
 from .basis import CitedSource
 
-_NAME = re.compile(r"(?<![\w.])[^\W\d_][\w/-]*\d[\w/-]*")
-"""A name that begins with a letter and has digits: NCT00000001, SF-36, CYP2D6."""
+_NAME = re.compile(r"(?<![\w.])[^\W\d_](?:[\w/]|-(?!-))*\d(?:[\w/]|-(?!-))*")
+"""A name that begins with a letter and has digits: NCT00000001, SF-36, CYP2D6; "response--20" is a dash and number."""
 _NUMBER = re.compile(
     r"(?<![\w.])(?P<digits>\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?|\.\d+)(?P<rest>\s?per cent|[-\s]?[^\W\d_]+|\s?%)?"
 )
 _LISTED = re.compile(r"\s*(?:,|\+/-|±|-|/|\bto\b|\band\b|\bor\b|\bvs\.?|\bversus\b|\bagainst\b|\s)+\s*")
 """Between the numbers of a row."""
+_TIMES_A_DAY = {"b": "twice daily", "t": "three times daily", "q": "four times daily"}
+_DOSING = re.compile(r"\b([btq])\.?i\.?d\b", re.IGNORECASE)
+"""How often a dose is taken, as prescriptions shorten it: bid, t.i.d."""
 _WORDS = re.compile(r"\b[a-z]+(?:-[a-z]+)?\b")
 _OF = re.compile(r"(?<![\d.,])(\d+(?:,\d{3})*)\s*(?:/|of|out of)\s*(?:the )?(\d+(?:,\d{3})*)(?![\d.,]*\d)")
 _SIZE = re.compile(r"^(\d+) (?:participants|randomised|analysed)$")
+_DOSES = re.compile(r"\s+(?:[a-z]+\s+)?doses\b")
+"""Behind a number that counts doses: "two doses", "three different doses"."""
+_ARM = re.compile(r"^[^:]+: ([^,:]+), (\d[^,]*)")
+"""An arm of a study: its drug and its dose."""
 _UNITS: dict[str, tuple[str, float]] = {
     "%": ("share", 1), "percent": ("share", 1), "per cent": ("share", 1),
     "g": ("mass", 1000), "gram": ("mass", 1000), "grams": ("mass", 1000), "mg": ("mass", 1), "mcg": ("mass", 0.001),
@@ -55,6 +64,8 @@ _MULTIPLES = {
     "twice": 2, "double": 2, "doubled": 2, "twofold": 2, "two-fold": 2, "triple": 3, "tripled": 3, "threefold": 3,
     "three-fold": 3, "fourfold": 4, "four-fold": 4,
 }  # fmt: skip
+_FORMS = ({"doubled", "doubling"}, {"tripled", "tripling"}, {"halved", "halving"})
+"""Words that say the same of an outcome: "doubled creatinine" is "doubling of creatinine"."""
 _NEAR_SHARE = 5.0  # points between "a third" and a share that it stands for
 _NEAR_MULTIPLE = 0.2  # between "twice" and the ratio of two shares
 LARGE = 100  # from which on whole numbers may be rounded to tens
@@ -87,11 +98,13 @@ def missing_figures(sentence: str, sources: Sequence[CitedSource], question: str
     """
     written = _without_names(plain(sentence))
     text = plain("\n".join([*(source.text for source in sources), *(source.key for source in sources), question]))
+    text = _DOSING.sub(lambda dosing: _TIMES_A_DAY[dosing[1].lower()], text)
     known = figures_in(text)
     missing = [name for name in map(re.Match.group, _NAME.finditer(written)) if not _has_word(text, name)]
     studies = sum(source.is_study for source in sources)
     for figure in figures_in(written):
         is_count = _counts_studies(written, figure) and figure.value <= max(studies, 1)
+        is_count = is_count or _counts_doses(written, figure, sources)
         if not (is_count or _stands(figure, known, text) or _is_sum(figure, sources)):
             missing.append(figure.written)
     missing += [word for word in _proportions(written) if not _is_proportion(word, known, text)]
@@ -192,6 +205,15 @@ def _counts_studies(text: str, figure: WrittenFigure) -> bool:
     return cue_regex("studies", __package__).search(re.split(r"[,;.()\d]", near)[0]) is not None
 
 
+def _counts_doses(text: str, figure: WrittenFigure, sources: Sequence[CitedSource]) -> bool:
+    """Whether a number counts doses of one drug that a cited study compares: "two doses of ondansetron"."""
+    if figure.kind or figure.decimals or not _DOSES.match(text, figure.end):
+        return False
+    arms = [{arm.groups() for arm in map(_ARM.match, source.values) if arm} for source in sources]
+    most = [max(Counter(drug for drug, _ in study).values()) for study in arms if study]
+    return figure.value <= max(most, default=0)
+
+
 def _is_sum(figure: WrittenFigure, sources: Sequence[CitedSource]) -> bool:
     """Whether a number is the sum of the participants of two cited studies or more."""
     sizes = [{int(found[1]) for value in source.values if (found := _SIZE.match(value))} for source in sources]
@@ -207,7 +229,8 @@ def _proportions(text: str) -> list[str]:
 
 
 def _is_proportion(word: str, known: Sequence[WrittenFigure], text: str) -> bool:
-    if _has_word(text, word):
+    forms = next((forms for forms in _FORMS if word in forms), {word})
+    if any(_has_word(text, form) for form in forms):
         return True
     shares = [figure.value for figure in known if figure.kind == "share"]
     shares += [100 * part / whole for part, whole in _pairs(text)]

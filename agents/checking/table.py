@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 from willowbark.tools.appraisal import Level
 from willowbark.tools.lexicon import find_drugs
-from willowbark.tools.lexicon.matching import Mention, cue_regex
+from willowbark.tools.lexicon.matching import Mention, cue_form, cue_regex
 from willowbark.tools.reading.screening import addressed_to_machines
 from willowbark.tools.reading.text import plain
 from willowbark.tools.records.enclosure import visible
@@ -183,6 +183,7 @@ def _worded_levels(text: str, mentions: Sequence[Mention]) -> list[WordedLevel]:
         matches = list(cue_regex(f"certainty {level}", __package__).finditer(text))
         if cue_regex("of certainty", __package__).search(text):
             matches += cue_regex(f"further {level}", __package__).finditer(text)
+            matches += cue_form(f"(?<=, ){{listed {level}}}", __package__).finditer(text)  # "moderate for A, low for B"
         for match in matches:
             if not any(start < match.end() and match.start() < end for start, end, _ in found):
                 found.append((match.start(), match.end(), level))

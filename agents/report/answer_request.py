@@ -106,7 +106,7 @@ def build_request(
     candidates = share_places(judged, SHOWN_CANDIDATES) or list(material.asked_candidates[:SHOWN_CANDIDATES])
     studies = _select_studies(candidates, material)
     chains = {each.drug: mechanisms.chains[each.drug] for each in candidates if each.drug in mechanisms.chains}
-    sources = {study.key: source_of_study(study, _title_of(material.records[study.key])) for study, _ in studies}
+    sources = {study.key: _source_of(study, material.records[study.key]) for study, _ in studies}
     for source in [*_entries(material, candidates), *_steps(chains.values(), material.records)]:
         former = sources.get(source.key)
         sources[source.key] = source if former is None else _join(former, source)
@@ -222,6 +222,11 @@ def _entries(material: Material, candidates: Sequence[Candidate]) -> Iterator[Ci
         yield CitedSource(record.key, _title_of(record), tuple(filter(None, dict.fromkeys(passages))), drugs=drugs)
 
 
+def _source_of(study: Study, record: Evidence) -> CitedSource:
+    is_retracted = record.paper is not None and record.paper.retracted is True
+    return source_of_study(study, _title_of(record), is_retracted=is_retracted)
+
+
 def _steps(chains: Iterable[Chain], records: Mapping[str, Evidence]) -> Iterator[CitedSource]:
     """Yield what records say of the steps from drugs to the condition."""
     for chain in chains:
@@ -255,7 +260,7 @@ def _compute_table(
         whole = f"{whole}; did not answer: {listed(list(map(title_of, material.silent_sources)))}"
     computed = [short(sentence, 400) for sentence in answered.sentences] if answered else []
     gaps = material.assessments[-1].gaps if material.assessments else []
-    missing = [f"The judge named as missing: {'; '.join(gaps)}."] if gaps else []
+    missing = [f"The judge named as missing: {'; '.join(gap.rstrip('.') for gap in gaps)}."] if gaps else []
     table = {"": " ".join([f"{whole}.", *computed, *missing])}
     for candidate in candidates:
         table[candidate.drug] = _describe_candidate(candidate, material)
