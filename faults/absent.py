@@ -29,6 +29,13 @@ _DEATHS: dict[DeadBy, str] = {"reset": "the connection broke", "status": "(503)"
 """How all sources are dead, and how a user reads it of each."""
 _NO_SOURCE = "no source could be reached"
 _INSTEAD = "baseline analyst"
+_STANDS_IN = "did not do what it was asked for", "the answer not written", "Rules stand in for it."
+
+
+class LanguageModel(AnsweringClient):
+    """A model that gets words, as language models do, and no request as data."""
+
+    reads_requests = False
 
 
 def _down(_: Asked) -> Answer:
@@ -48,14 +55,9 @@ def _wrong_json(asked: Asked) -> Answer:
 def _invented(asked: Asked) -> Answer:
     if asked.tools:
         return calls(*((name, {"query": "migraine"}) for name in asked.tools if name.startswith("search_")))
-    claim = {
-        "text": "Aspirinol cured 99 % of patients.",
-        "drug": "aspirinol",
-        "evidence_key": "PMID:99999999",
-        "quote": "Aspirinol cured 99 % of all patients in every trial.",
-        "stance": "supports",
-    }
-    return json.dumps({"claims": [claim] * 3, "candidates": [{"name": "aspirinol", "proposed_mechanism": "magic"}]})
+    sentence = {"text": "Aspirinol cured 99 % of all patients in every trial.", "keys": ["pmid:99999999"]}
+    places = {"answer": [sentence] * 3, "mechanism": [sentence], "would_change": [sentence]}
+    return json.dumps({**places, "drugs": [{"drug": "aspirinol", "sentences": [sentence]}]})
 
 
 def _empty(_: Asked) -> Answer:
@@ -66,7 +68,7 @@ SPECIALISTS = ("literature", "mechanism", "trials")
 _UNUSABLE = {
     **dict.fromkeys(SPECIALISTS, "asked no source"),
     "judge": "no valid JudgeDraft",
-    "report": "no valid ReportDraft",
+    "report": "no valid WrittenDraft",
 }
 
 
@@ -83,7 +85,7 @@ JUNK = (
     Junk("model down", _down, dict.fromkeys((*SPECIALISTS, "judge", "report"), "ConnectionError")),
     Junk("model answers prose", _prose, _UNUSABLE),
     Junk("model answers wrong JSON and tool calls", _wrong_json, _UNUSABLE),
-    Junk("model invents", _invented, {"judge": "no valid JudgeDraft", "report": "claims passed verification"}),
+    Junk("model invents", _invented, {"judge": "no valid JudgeDraft", "report": "sentences passed the checks"}),
     Junk("model answers nothing", _empty, _UNUSABLE),
 )
 
@@ -98,9 +100,9 @@ def nobody_home(runs: int, seed: int) -> Row:
         endpoints = Endpoints.at(server.url)
         usual = asyncio.run(run(QUESTIONS[0], endpoints, factor=1.0))  # nothing waits where nothing fails
         for junk in JUNK * each:
-            result = asyncio.run(run(QUESTIONS[0], endpoints, factor=1.0, client=AnsweringClient(junk.answer)))
+            result = asyncio.run(run(QUESTIONS[0], endpoints, factor=1.0, client=LanguageModel(junk.answer)))
             notes += [f"{junk.name}: {problem}" for problem in _about_model(result, usual, junk.causes)]
-            reads += [line for line in result.limitations if _INSTEAD in line]
+            reads.append(result.work)
     for death, cause in _DEATHS.items():
         with FaultyServer(faults=FaultPlan(seed=seed, dead=dict.fromkeys(cards(), death)).scaled(FACTOR)) as server:
             for _ in range(each):
@@ -119,6 +121,7 @@ def _about_model(found: RunResult, usual: RunResult, causes: Mapping[str, str]) 
     if found.failure:
         return [f"no report: {found.failure}"]
     problems = find_unsaid(found.limitations, [(f"{agent}:", cause, _INSTEAD) for agent, cause in causes.items()])
+    problems += find_unsaid([found.work], [_STANDS_IN])
     if usual.references and not found.references:
         problems.append("the baseline analyst did not finish: nothing is cited")
     invented = [key for key in found.references if key.startswith(("pmid:", "nct:")) and key not in _recorded()]

@@ -68,6 +68,8 @@ class RunResult:
     references: tuple[str, ...] = ()
     summary: str = ""
     """What a user reads first."""
+    work: str = ""
+    """The line above it on what the model that was asked did not do; empty for runs without one."""
     failure: str | None = None
     """Why there is no report; None where there is one."""
 
@@ -145,6 +147,7 @@ def _result(
         candidates=tuple(report.drug_candidates),
         references=tuple(str(reference["key"]) for reference in report.references),
         summary=report.executive_summary,
+        work=report.work.line if report.work is not None and report.model_failed else "",
     )
 
 

@@ -13,6 +13,7 @@ from builders import QUESTION, judged_drug
 
 from willowbark.agents.exports import as_html
 from willowbark.agents.report.model import ResearchReport
+from willowbark.teams.budget import BudgetExceeded
 from willowbark.teams.run.research import research
 
 pytestmark = pytest.mark.whole
@@ -82,6 +83,53 @@ class Liar(StandIn):
         return {"claims": [*reworded, *forged], "candidates": drugs, **free}
 
 
+FALSE_FIGURE, FALSE_DRUG, FALSE_KEY = "97.31", "zonisamide", "pmid:99999991"
+
+
+class LyingWriter(StandIn):
+    """Reads rightly; its answer holds true sentences and forged ones, and its own checker bears all of them out.
+
+    Args:
+        ends_before_check: whether the checker gives no answer, as when a budget is used up.
+    """
+
+    display_name = "lying writer"
+
+    def __init__(self, *, ends_before_check: bool = False) -> None:
+        super().__init__()
+        self._ends_before_check = ends_before_check
+        self.true: list[str] = []
+        self.forged = 0
+        self.checked = 0
+
+    async def create(self, messages: Sequence[LLMMessage], **options: Any) -> CreateResult:
+        kind = prompt_kind(messages, options)
+        if kind == "CheckDraft":
+            self.checked += 1
+            if self._ends_before_check:
+                raise BudgetExceeded("used up")
+        result = await super().create(messages, **options)
+        if kind == "WrittenDraft":
+            written = json.loads(str(result.content))
+            return result.model_copy(update={"content": json.dumps(self.forge(written))})
+        return result
+
+    def forge(self, written: dict[str, Any]) -> dict[str, Any]:
+        """Put a false figure, a false drug and a false identifier beside each true sentence."""
+        true = [each for each in written["answer"] if each["text"][-1] == "."]
+        self.true += [each["text"] for each in true]
+        lies = list[dict[str, Any]]()
+        for each in true:
+            stem = each["text"].rstrip(".")
+            lies.append({**each, "text": f"{stem}, in {FALSE_FIGURE} % of patients."})
+            lies.append({**each, "text": f"{stem}, as did {FALSE_DRUG}."})
+            lies.append({**each, "text": f"{stem} (PMID 99999991)."})
+            lies.append({"text": f"{stem}, in all trials.", "keys": [FALSE_KEY]})
+        self.forged += len(lies)
+        paragraphs = [{"drug": FALSE_DRUG, "sentences": lies[:4]}, *written["drugs"]]
+        return {**written, "answer": [*true, *lies], "drugs": paragraphs, "mechanism": lies, "would_change": lies}
+
+
 def shown(report: ResearchReport) -> str:
     """All forms of a report."""
     return "\n".join(
@@ -111,3 +159,33 @@ async def test_a_report_shows_none_of_a_hundred_lies_and_all_that_a_model_quotes
     assert len(due & stand) >= 0.95 * len(due), due - stand
     assert len(report.key_findings) >= len(client.named)
     assert [line for line in report.limitations if "left out: rests on no record that was read" in line]
+
+
+async def test_with_a_liar_as_its_own_checker_no_false_figure_drug_or_identifier_is_printed() -> None:
+    client = LyingWriter()
+    report = await research(QUESTION, model_client=client, offline=True, max_iterations=1, max_seconds=3000)
+    written = report.written
+    assert written is not None
+    assert client.forged >= 8
+    assert client.checked > 0
+    everything = shown(report).casefold()
+    assert [lie for lie in (FALSE_FIGURE, FALSE_KEY, "99999991") if lie in everything] == []
+    assert [each.text for each in written.sentences() if FALSE_DRUG in each.text.casefold()] == []
+    assert [each for each in written.drugs if each.drug == FALSE_DRUG] == []
+    assert [each.text for each in written.answer] != []
+    assert len(written.dropped) >= client.forged // 2  # of others only the false part is left out
+    assert "lying writer" in written.provenance
+
+
+async def test_an_answer_whose_budget_ended_before_its_check_says_so_above_its_words() -> None:
+    client = LyingWriter(ends_before_check=True)
+    report = await research(QUESTION, model_client=client, offline=True, max_iterations=1, max_seconds=3000)
+    written = report.written
+    assert written is not None
+    every = list(written.sentences())
+    assert (client.checked, written.unchecked) == (1, len(every))
+    above, words, _ = report.to_markdown().partition(every[0].text)
+    assert words
+    assert "Not checked against the passages that it cites" in above
+    everything = shown(report).casefold()
+    assert [lie for lie in (FALSE_FIGURE, FALSE_KEY, "99999991") if lie in everything] == []

@@ -122,13 +122,16 @@ async def test_the_tools_are_the_teams_own_and_their_list_is_short(tmp_path: Pat
     }
     assert [tool for tool in tools if " kB." not in (tool.description or "")] == []
     of_studies = {"search_pubmed", "search_europepmc", "search_clinicaltrials"}
-    assert {tool.name for tool in tools if tool.outputSchema} == {"search", "fetch", "research"} | of_studies
-    assert [tool.name for tool in tools if not (tool.annotations and tool.annotations.readOnlyHint)] == ["research"]
+    of_runs = {"research", "ask_run", "correct"}
+    assert {tool.name for tool in tools if tool.outputSchema} == {"search", "fetch"} | of_runs | of_studies
+    writing = {tool.name for tool in tools if not (tool.annotations and tool.annotations.readOnlyHint)}
+    assert writing == {"research", "correct"}
     paged = {tool.name for tool in tools if {"limit", "page"} <= tool.inputSchema["properties"].keys()}
     assert paged == of_sources | {"get_citations", "get_mechanisms", "search"}
     shown = [tool.model_copy(update={"outputSchema": None}).model_dump_json(exclude_none=True) for tool in tools]
     assert sum(len(each.encode()) for each in shown) <= LONGEST_LISTS
-    assert [tool.name for tool in chosen] == ["search_chembl", "get_mechanisms", "research", "chart"]  # no studies
+    of_one = ["search_chembl", "get_mechanisms", "research", "chart", "ask_run", "correct"]
+    assert [tool.name for tool in chosen] == of_one  # no studies
 
 
 # --- single questions ---
@@ -376,9 +379,9 @@ async def test_an_answer_can_be_passed_on_as_it_is(tmp_path: Path) -> None:
         assert told is not None
         report = json.loads(await read(client, f"willowbark://runs/{told['run_id']}/report.json"))
 
-    sentences_of = {row["key"]: row["sentence"] for row in report["evidence_table"]}
+    sentences = [row["sentence"] for row in report["evidence_table"]]
     quotes = [line["quote"].removesuffix(" […]") for line in told["lines"]]
-    whole = " ".join(" ".join(text.split()) for text in sentences_of.values())
+    whole = " ".join(" ".join(text.split()) for text in sentences)
     assert [quote for quote in quotes if quote not in whole or quote.endswith("…")] == []
     assert "…" not in told["summary"]
     assert "paraphrased" in told["provenance"]

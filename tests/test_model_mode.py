@@ -2,6 +2,7 @@
 
 import json
 import re
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -40,10 +41,10 @@ KEY = "sk-live-abcdefgh12345678"
 
 
 @contextmanager
-def served(answer: Any) -> Iterator[tuple[OpenAIServer, ChatCompletionClient]]:
+def served(answer: Any, **llm: Any) -> Iterator[tuple[OpenAIServer, ChatCompletionClient]]:
     server = OpenAIServer(answer)
     with server.running() as url:
-        settings = Settings(llm=LLMSettings(base_url=url))
+        settings = Settings(llm=LLMSettings(base_url=url, **llm))
         yield server, model_client("openai/gpt-99", settings, {"OPENAI_API_KEY": KEY})
 
 
@@ -96,6 +97,31 @@ async def test_a_run_whose_model_failed_says_so_in_its_head_and_fails_unless_a_s
     assert KEY not in report.to_json()
     assert RunOutcome(report=report).exit_code is ExitCode.FAILED
     assert RunOutcome(report=report, may_stand_in=True).exit_code is ExitCode.REPORT
+
+
+async def test_a_server_that_hangs_after_its_first_answer_is_told_in_the_first_line_and_not_asked_again() -> None:
+    """Three specialists ask side by side, each once: nothing is repeated, and judge and report ask no more."""
+    is_over = threading.Event()
+    asked = iter(range(1000))
+
+    def answer(_: dict[str, Any]) -> Answer | Response:
+        if next(asked) > 0:
+            is_over.wait(60)
+        return "ready"
+
+    with served(answer, timeout_s=3) as (server, client):
+        report = await research(QUESTION, model_client=client, offline=True, max_iterations=1, depth="quick")
+        is_over.set()
+        await close(client)
+
+    assert len(server.bodies) == 1 + 3
+    assert report.references != []
+    _, _, answered = report.to_markdown().partition("## Answer\n\n")
+    first = answered.splitlines()[0]
+    assert first.startswith("gpt-99 did not do what it was asked for: 0 of 3 searches chosen, 0 of 1 verdicts given")
+    assert first.endswith("Rules stand in for it.")
+    assert "Timeout" in first
+    assert RunOutcome(report=report).exit_code is ExitCode.FAILED
 
 
 @pytest.mark.parametrize("holds", [True, False], ids=["a server that holds to schemas", "one that passes them over"])

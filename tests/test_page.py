@@ -19,6 +19,7 @@ from builders import QUESTION
 from exports_sample import WITHOUT_BROWSER
 from starlette.datastructures import QueryParams
 
+from willowbark.agents.approval import ApprovalRequest, Proposal, ProposalQuote
 from willowbark.agents.exports import FORMATS
 from willowbark.teams.events import AgentEvent
 from willowbark.teams.ledger import Ledger
@@ -26,6 +27,7 @@ from willowbark.teams.page import app
 from willowbark.teams.page.app import TOKEN_VARIABLE, choices
 from willowbark.teams.run.options import RunOptions
 from willowbark.tools.errors import UsageError
+from willowbark.tools.reading.corrections import corrections_beside, read_corrections
 
 pytestmark = pytest.mark.whole
 
@@ -128,14 +130,19 @@ def test_the_form_offers_kinds_examples_depths_sources_model_and_budget(client: 
     assert page.index(">Ask</button>") < page.index("Which existing drugs could prevent"), "no scrolling to ask"
 
 
-def test_runs_side_by_side_are_told_until_their_ends(client: httpx.Client, folder: Path) -> None:
-    first, second = (asked(client, approve="yes") for _ in range(2))  # under way until they are answered
-    watching, listed = client.get(first).text, client.get("/").text
-    events = told_and_answered(client, first)
-    other = told_and_answered(client, second, 1, reason="the others are weaker")
+def test_runs_side_by_side_are_told_until_their_ends(tmp_path: Path) -> None:
+    """In a folder of their own: what is set aside here, later runs on the condition leave out."""
+    with serving(tmp_path) as (client, _):
+        first, second = (asked(client, approve="yes") for _ in range(2))  # under way until they are answered
+        watching, listed = client.get(first).text, client.get("/").text
+        events = told_and_answered(client, first)
+        other = told_and_answered(client, second, 1, reason="the others are weaker")
+        again = client.post(f"{second}/approval", data={"accepted": "x"})
     boards = [one.data["html"] for one in events if one.kind == "board"]
     numbers = [int(one.number.rpartition("-")[2]) for one in events if one.kind == "line"]
-    approval = report_of(folder, second)["approval"]
+    approval = report_of(tmp_path, second)["approval"]
+    forms = [one.data["html"] for one in other if one.kind == "asked" and one.data["html"]]
+    corrections = read_corrections(corrections_beside(tmp_path / ".willowbark" / "ledger.db")).all
 
     assert [address for address in (first, second) if address not in listed] == []
     assert [part for part in ("Research under way", "offline") if part not in watching] == []
@@ -152,7 +159,12 @@ def test_runs_side_by_side_are_told_until_their_ends(client: httpx.Client, folde
     assert isinstance(approval, dict)
     assert (approval["decided_by"], approval["via"], len(approval["accepted"])) == ("person", "page", 1)
     assert {one["reason"] for one in approval["set_aside"]} == {"the others are weaker"}
-    assert client.post(f"{second}/approval", data={"accepted": "x"}).status_code == 400
+    assert again.status_code == 400
+    candidates = forms[-1].split('class="candidate"')[1:]
+    assert [one for one in candidates if not re.search(r"<blockquote>.*<q>[^<]{20,}</q>.*(PMID|NCT)", one)] == []
+    aside = [(word.drug, word.note) for word in corrections if word.change == "set aside"]
+    assert aside == [(one["name"], "the others are weaker") for one in approval["set_aside"]]
+    assert "kept as your corrections" in forms[-1]
 
 
 def test_the_report_comes_with_contents_rounds_and_its_files(client: httpx.Client, folder: Path, run: str) -> None:
@@ -382,6 +394,26 @@ def test_texts_are_escaped_wherever_they_stand(client: httpx.Client) -> None:
     ]
 
     assert [one for one in shown if not ("&lt;img" in one and "<img" not in one)] == []
+
+
+def test_the_approval_shows_the_sentence_and_the_record_of_each_side_and_escapes_them() -> None:
+    quotes = (
+        ProposalQuote(key="nct:NCT02188459", direction="missed its primary outcome", sentence=HOSTILE),
+        ProposalQuote(key="pmid:12", direction="supports", sentence="Attacks fell\n by half."),
+    )
+    counts = {"supporting": 2, "contradicting": 1, "certainty": "low", "evidence_quality": "weak"}
+    candidate = Proposal(name="propranolol", quotes=quotes, **counts)
+    form = app.part(
+        "approval", "run", ApprovalRequest(question="?", candidates=(candidate,), timeout_s=9, default="all")
+    )
+
+    missed, supports = re.findall("<blockquote>.*?</blockquote>", form)
+    assert [part for part in ('"mark contradicts">missed its', "&lt;img", "NCT02188459") if part not in missed] == []
+    assert [
+        part for part in ('"mark supports"', "<q>Attacks fell by half.</q>", "PMID 12") if part not in supports
+    ] == []
+    assert "<img" not in form
+    assert "propranolol: 2 supporting, 1 contradicting, low certainty, weak evidence" in form
 
 
 def test_what_the_form_sends_is_what_options_take() -> None:

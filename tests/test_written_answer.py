@@ -273,3 +273,11 @@ def test_a_report_agent_keeps_its_words_and_checker_as_a_component() -> None:
     again = ReportAgent.load_component(agent.dump_component())
     assert again.dump_component() == agent.dump_component()
     assert again.dump_component().config["words"] == "quoted"
+
+
+async def test_a_paragraph_under_a_drug_that_its_records_are_not_on_is_dropped() -> None:
+    paragraphs = [{"drug": "zonisamide", "sentences": [TRUE]}, {"drug": "propranolol", "sentences": [TRUE]}]
+    report = await report_by(scripted(draft(TRUE, drugs=paragraphs)), scripted(verdicts("yes", "yes")))
+    assert report.written is not None
+    assert [paragraph.drug for paragraph in report.written.drugs] == ["propranolol"]
+    assert [each.reason for each in report.written.dropped] == ["no cited record is on the drug that it stands under"]

@@ -55,12 +55,13 @@ def clean_text(text: str) -> str:
     return _BRACKETED.sub("", line).strip()
 
 
-def find_fault(sentence: SentenceDraft, basis: WritingBasis) -> SentenceFault | None:
+def find_fault(sentence: SentenceDraft, basis: WritingBasis, heading: str = "") -> SentenceFault | None:
     """Return the first check that a sentence fails, by the table above; None if it stands for code.
 
     Args:
         sentence: its text cleaned by `clean_text`.
         basis: what the report may rest on.
+        heading: the drug under which it stands; empty for none.
     """
     sources = basis.cited(sentence.keys, sentence.text)
     mentions = find_drugs(sentence.text)
@@ -71,7 +72,7 @@ def find_fault(sentence: SentenceDraft, basis: WritingBasis) -> SentenceFault | 
     if _ADDRESS.search(sentence.text):
         return SentenceFault("holds a web address", is_final=True)
     aside = [mention.name for mention in mentions if mention.name in basis.set_aside]
-    if aside:
+    if aside or heading in basis.set_aside:
         return SentenceFault("is on a drug that was set aside", is_final=True)
     figures = missing_figures(sentence.text, sources, basis.question)
     if figures:
@@ -79,6 +80,8 @@ def find_fault(sentence: SentenceDraft, basis: WritingBasis) -> SentenceFault | 
     strangers = _find_strangers(mentions, sources, basis)
     if strangers:
         return SentenceFault("no cited record is on a drug named", listed(strangers))
+    if heading and not _is_cited_on(heading, sources, basis):
+        return SentenceFault("no cited record is on the drug that it stands under", heading, is_final=True)
     recommended = _find_recommended(sentence.text, mentions, basis)
     if recommended:
         return SentenceFault("an excluded drug stands as an option", recommended)
@@ -96,6 +99,14 @@ def _find_strangers(mentions: Sequence[Mention], sources: Sequence[CitedSource],
         if mention.name not in known | parts and plain(mention.text).casefold() not in text
     ]
     return list(dict.fromkeys(strangers))
+
+
+def _is_cited_on(drug: str, sources: Sequence[CitedSource], basis: WritingBasis) -> bool:
+    """Whether one of the records is on a drug, or on a part of it or a combination with it, or names it."""
+    known = basis.allowed_drugs.union(*(source.drugs for source in sources))
+    on_record = {part for name in known for part in name.split("/")}
+    text = plain("\n".join(source.text for source in sources)).casefold()
+    return drug in known or any(part in on_record or plain(part).casefold() in text for part in drug.split("/"))
 
 
 def _find_recommended(text: str, mentions: Sequence[Mention], basis: WritingBasis) -> str:

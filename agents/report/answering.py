@@ -135,7 +135,7 @@ class Answering:
         lowered = lower_certainty(piece.draft.text, self.basis)
         is_reworded = piece.is_reworded or lowered != piece.draft.text
         draft = piece.draft.model_copy(update={"text": lowered})
-        fault = find_fault(draft, self.basis)
+        fault = find_fault(draft, self.basis, piece.drug)
         if fault is None:
             return replace(piece, draft=draft, is_reworded=is_reworded)
         return replace(piece, draft=draft, reason=fault.kind, detail=fault.detail, is_dropped=fault.is_final)

@@ -93,7 +93,7 @@ _SETTLE_S = 10.0  # for a run to save what it found after its client has left; i
 _LAST_S = 2.0  # for the same where the server itself is to end
 _CLIENT_LEFT = BrokenResourceError, ClosedResourceError
 _RUNS = "willowbark://runs"
-_WHEREABOUTS = 200  # bytes of a run's name and its report's address, in text and in data
+_WHEREABOUTS = 300  # bytes of a run's name and its report's address, in text and in data, at the longest name
 _WAYS_OUT = {
     Status.UNAVAILABLE: "try again later, or search another source",
     Status.BAD_QUERY: "word the query anew: words, with AND, OR, NOT, quotes and parentheses",
