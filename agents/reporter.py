@@ -216,6 +216,8 @@ class ReportAgent(Analyst[ReportMemory], Component[ReportAgentConfig]):
             return WritingOutcome()
         answering = self._prepare(material, mechanisms, aids)
         outcome, clients = WritingOutcome(), self._clients
+        if answering is not None and not answering.basis.sources:
+            return outcome  # each sentence has to cite something, and there is nothing
         if answering is not None:
             await answering.run(self._model_client, token)
             clients = self._clients[1:]

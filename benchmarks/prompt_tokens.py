@@ -214,7 +214,7 @@ def repeating_report(messages: Sequence[LLMMessage]) -> dict[str, Any]:
         for drug in list(line["says"])[:1]
     ]
     if not sentences:  # an answer says something, and cites what it looked at
-        keys = [line["key"] for line in _lines(messages) if line.get("passages") and "key" in line]
+        keys = [line["key"] for line in _lines(messages) if "key" in line]
         sentences = [{"text": "Nothing was found.", "keys": keys[:1]}]
     return {"answer": sentences[:6], "drugs": paragraphs[:8], "mechanism": [], "would_change": []}
 
