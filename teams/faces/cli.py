@@ -474,7 +474,9 @@ def review(
     runs: Path | None,
     settings: Path | None,
 ) -> None:
-    """Look at the rows that are worth your minutes: the likeliest wrong ones that would move a conclusion.
+    """Look at the ten rows most worth your minutes.
+
+    Those are the likeliest wrong ones that would move a conclusion.
 
     The quote comes before the reading. In a pipe the rows are listed.
     """
