@@ -71,7 +71,7 @@ def team(*members: AssistantAgent) -> ResearchTeam:
 @pytest.mark.parametrize("way", WAYS)
 async def test_a_good_run_with_an_mcp_workbench_ends_well_and_can_be_repeated(way: str) -> None:
     async with WAYS[way]() as workbench:
-        answers = [calling("search_notes", "migraine"), "One note was found."] * 2
+        answers = [calling("search_notes", "migraine"), "One note was found.", "One note was found."] * 2
         notes = SpecialistAgent("notes", scripted(*answers), workbench=workbench)
         researchers = team(notes)
         for _ in range(2):

@@ -184,7 +184,7 @@ def write(report: "ResearchReport", folder: Path, names: Sequence[str]) -> list[
     Raises:
         UsageError: no such format, an extra is missing, or the folder cannot be written to.
     """
-    every = [each for name in names for each in (name, _BESIDE.get(name)) if each]
+    every = [each for name in names for each in (name, _BESIDE.get(name)) if each is not None]
     formats = [format_of(name) for name in dict.fromkeys(every)]
     contents = {folder / known.file_name: render(report, known.name) for known in formats}
     return [write_file(path, content, "; name another folder with --out") for path, content in contents.items()]
