@@ -96,5 +96,5 @@ def test_a_person_can_refuse_every_candidate(tmp_path: Path) -> None:
     result = run("human_approval.py", tmp_path, stdin="none; not for us\n")
 
     assert result.returncode == 0, result.stderr[-2000:]
-    assert "were set aside by a person" in result.stdout
+    assert "all were set aside before the report was written" in result.stdout
     assert "certainty): not for us" in result.stdout
