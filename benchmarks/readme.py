@@ -5,19 +5,35 @@ from pathlib import Path
 
 from benchmarks.example_reports import replay_example
 
+from willowbark.agents.checking.written import WrittenAnswer
 from willowbark.agents.report.model import ResearchReport
 from willowbark.teams.run.example import LABEL
 
 README = Path(__file__).parent.parent / "README.md"
 BEGIN, END = "<!-- excerpt:begin -->\n", "<!-- excerpt:end -->"
-SHOWN = 3  # parts of the first screen
+SHOWN = 3  # parts of the first screen, where no model wrote
+WORDS = 110  # of a written answer: whole sentences, as many as fit
 
 
 def write_excerpt(report: ResearchReport) -> str:
-    """The first parts of a report's answer, as its own first screen has them."""
+    """The beginning of a report's written answer with who wrote and checked it, or the first parts of its screen."""
+    if report.written is not None and report.written.answer:
+        return quote_answer(report.written)
     parts = [part for part in report.summary_parts if part.label != LABEL][:SHOWN]
     lines = [f"> **{part.label}:** {part.text}" if part.label else f"> {part.text}" for part in parts]
     return "\n>\n".join(lines) + "\n"
+
+
+def quote_answer(written: WrittenAnswer) -> str:
+    """The first whole sentences of a written answer, with the records that each rests on, and its provenance."""
+    sentences = list[str]()
+    words = 0
+    for sentence in written.answer:
+        words += len(sentence.text.split())
+        if sentences and words > WORDS:
+            break
+        sentences.append(f"{sentence.text} [{', '.join(sentence.citations)}]")
+    return f"> {' '.join(sentences)} …\n>\n> *{written.provenance}*\n"
 
 
 def replace_excerpt(readme: str, excerpt: str) -> str:
