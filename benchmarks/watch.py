@@ -158,9 +158,7 @@ def main() -> None:
         both = first.keys() & last.keys()  # of another drug, or another count, the studies may only be read no more
         judged = sorted(drug for drug in both if first[drug][:2] != last[drug][:2])
         silent = [drug for drug in judged if drug not in told]
-        print(
-            f"    drugs whose verdict moved over the year and of which no week told: {len(silent)} (due 0) {', '.join(silent)}"
-        )
+        print(f"    verdicts that moved and of which no week told: {len(silent)} (due 0) {', '.join(silent)}")
 
 
 if __name__ == "__main__":
