@@ -155,10 +155,10 @@ def main() -> None:
             print(f"    {said}: {len(others)} of {len(last)} verdicts differ (due 0) {', '.join(others)}")
         changes = json.loads((watched / name / "changes.json").read_text(encoding="utf-8"))
         told = " ".join(line for each in changes for line in each["changes"]).casefold()
-        silent = [drug for drug in differing(first, last) if drug not in told]
-        print(
-            f"    drugs that moved over the year and of which no week told: {len(silent)} (due 0) {', '.join(silent)}"
-        )
+        both = first.keys() & last.keys()  # of another drug, or another count, the studies may only be read no more
+        judged = sorted(drug for drug in both if first[drug][:2] != last[drug][:2])
+        silent = [drug for drug in judged if drug not in told]
+        print(f"    verdicts that moved and of which no week told: {len(silent)} (due 0) {', '.join(silent)}")
 
 
 if __name__ == "__main__":
