@@ -98,9 +98,15 @@ rehearse: install ## Time runs at the real sources' pace, over recorded replies 
 	$(BIN)/python -m benchmarks.smoke --pace $(ARGS)
 
 .PHONY: bench-quality
-bench-quality: install ## The demo beside a reading of its records by hand; recognition of names (ARGS="--data FOLDER")
+bench-quality: install ## The demo beside a reading of its records, first screens as they were read, names (ARGS="--data FOLDER")
 	$(BIN)/python -m benchmarks.truth
+	$(BIN)/python -m benchmarks.screen_readings
+	$(BIN)/python -m benchmarks.own_quotes
 	$(BIN)/python -m benchmarks.mentions $(ARGS)
+
+.PHONY: bench-joint
+bench-joint: install ## Arms, comparator and direction read jointly (ARGS="--library FILE --small apart")
+	$(BIN)/python -m benchmarks.joint $(ARGS)
 
 .PHONY: bench-public
 bench-public: install ## Public benchmarks beside published figures; says what is missing (ARGS="FOLDER --library DIR")
@@ -184,6 +190,10 @@ bench-injection: install ## Count the readings that text put into records moves,
 .PHONY: bench-forgery
 bench-forgery: install ## Forge claims on abstracts, count what passes (ARGS="path/to/abstracts.jsonl.gz"; the bundled library else)
 	$(BIN)/python -m benchmarks.forgery $(ARGS)
+
+.PHONY: bench-sentences
+bench-sentences: install ## True and forged sentences against the checks of a written answer, with three checkers (ARGS=--verbose)
+	$(BIN)/python -m benchmarks.sentences $(ARGS)
 
 MODEL := .venvs/model
 
@@ -334,8 +344,9 @@ types-lock: ## Renew the locked type checkers
 	$(LOCK) .ci/types.in -c requirements-dev.txt -o .ci/types.txt
 
 .PHONY: release
-release: bare-install ## Check the version against CHANGELOG.md, build into dist/, and say which tag to set
+release: bare-install ## Check version and first screens, build into dist/, and say which tag to set
 	$(BIN)/python .ci/release.py
+	$(BIN)/python -m benchmarks.own_quotes
 	$(UV) build --quiet --out-dir dist
 
 .PHONY: clean

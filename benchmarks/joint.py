@@ -13,7 +13,6 @@ need the collection that they were asked of. `--small` reads the records of one 
 """
 
 import argparse
-import asyncio
 import csv
 import sys
 from collections import Counter
@@ -21,10 +20,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from benchmarks.forgery import evidence, publications
 from benchmarks.labels import FOLDER, read_lines
-from benchmarks.recorded import collection, replayed
+from benchmarks.recorded import collection, recorded
 
-from willowbark.tools.appraisal.appraised import Readings
+from willowbark.agents.asking.drafts import StudyDraft
+from willowbark.agents.asking.reader import ToRead
+from willowbark.agents.asking.studies import Refused, checked_study
+from willowbark.tools.appraisal.appraised import Readings, condition_of
 from willowbark.tools.appraisal.candidates import list_readings
 from willowbark.tools.appraisal.stance import is_against_nothing
 from willowbark.tools.lexicon import canonical_drug
@@ -36,6 +39,8 @@ from willowbark.tools.records.study import Comparison, Favours, Study
 
 RUNS = ("kidney", "migraine", "nausea", "attention")
 ON_EFFICACY = frozenset({"efficacy", "surrogate"})
+_KINDS = {"background_alone": "none", "usual_care": "none", "other_treatment": "other"}
+"""Kinds of the other arm in the studies' labels, as they are called here."""
 _PRIMARY_ORDER = (True, None, False)
 
 
@@ -67,7 +72,7 @@ def read_labels(folder: Path = FOLDER, part: str | None = None) -> Iterator[Join
 def _read_table(path: Path) -> Iterator[JointLabel]:
     with path.open(encoding="utf-8") as lines:
         for row in csv.DictReader(lines, delimiter="\t"):
-            drugs = frozenset(map(canonical_drug, row["arm"].split("+")))
+            drugs = _canonical(row["arm"].split("+"))
             yield JointLabel(row["record"], drugs, row["versus"], row["favours"])  # type: ignore[arg-type]
 
 
@@ -79,13 +84,13 @@ def label_of(study: Mapping[str, Any]) -> JointLabel | None:
         if row["endpoint"] not in ON_EFFICACY or row["favours"] is None or row["subgroup"] or not row["contrast"]:
             continue
         kind = row["versus_kind"]
-        versus = {"background": "none", "usual_care": "none", "other_treatment": "other"}.get(kind, kind)
-        if row["versus"] and kind == "drug":
-            versus = "+".join(sorted(map(canonical_drug, arms[row["versus"]]["drugs"])))
+        versus = _KINDS.get(kind, kind)
+        if row["versus"] and kind == "active":
+            versus = _join(arms[row["versus"]]["drugs"]) or "other"
         if row["against"] != "arm":
             versus = row["against"]
         favours: Favours = "neither" if row["significant"] is False else row["favours"]
-        return JointLabel(study["record"], frozenset(map(canonical_drug, row["contrast"])), versus, favours)
+        return JointLabel(study["record"], _canonical(row["contrast"]), versus, favours)
     return None
 
 
@@ -108,6 +113,11 @@ def score_study(study: Study, label: JointLabel) -> JointScore:
     return JointScore(bool(of_arm), bool(of_both), bool(of_both) and of_both[0].favours == label.favours)
 
 
+def _rank(row: Comparison) -> tuple[bool, bool, int]:
+    """Order comparisons by how much they decide, the first most: a run on nausea may call pain a side of it."""
+    return row.subgroup is not None, row.endpoint not in ON_EFFICACY, _PRIMARY_ORDER.index(row.primary)
+
+
 def _list_sides(study: Study, row: Comparison) -> Iterator[JointLabel]:
     """Yield a comparison as labels have it, from either arm."""
     favours: Favours | None = "neither" if row.significant is False else row.favours
@@ -117,40 +127,60 @@ def _list_sides(study: Study, row: Comparison) -> Iterator[JointLabel]:
     if row.versus is not None and study.drugs_of(row.versus):
         turned: Mapping[Favours, Favours] = {"arm": "versus", "versus": "arm", "neither": "neither"}
         drugs = _canonical(study.drugs_of(row.versus) - study.drugs_of(row.arm))
-        yield JointLabel(study.key, drugs, _join(study.drugs_of(row.arm)), turned[favours])
+        yield JointLabel(study.key, drugs, _name_arm(study, row.arm), turned[favours])
 
 
 def _name_versus(study: Study, row: Comparison) -> str:
     if row.versus is None:
         return row.against
-    arm = study.arm(row.versus)
-    if arm.role == "placebo":
-        return "placebo"
-    if is_against_nothing(study, row):
-        return "none"
-    return _join(study.drugs_of(row.versus)) if arm.drugs else "other"
+    is_nothing = study.arm(row.versus).role != "placebo" and is_against_nothing(study, row)
+    return "none" if is_nothing else _name_arm(study, row.versus)
+
+
+def _name_arm(study: Study, name: str) -> str:
+    arm = study.arm(name)
+    if arm.role in ("placebo", "none", "usual_care"):
+        return "placebo" if arm.role == "placebo" else "none"
+    return _join(arm.drugs) or "other"
 
 
 def _canonical(drugs: Iterable[str]) -> frozenset[str]:
-    return frozenset(map(canonical_drug, drugs))
+    return frozenset(canonical_drug(drug) or drug.lower() for drug in drugs)
 
 
 def _join(drugs: Iterable[str]) -> str:
     return "+".join(sorted(_canonical(drugs)))
 
 
-async def list_recorded(library: Path | None) -> list[Study]:
-    """List the studies of the recorded runs; those of a collection only where that is at hand."""
-    studies: list[Study] = []
+def list_recorded(library: Path | None) -> Iterator[Study]:
+    """Yield the studies of the recorded runs as they stand after the checks; of a collection only if it is at hand."""
     for name in RUNS:
         try:
             where = collection(name, library)
         except FileNotFoundError as error:
             print(error, file=sys.stderr)
             continue
-        _, report = await replayed(name, where)
-        studies += [study for study in report.studies if study.reader == "model"]
-    return studies
+        head, answers = recorded(name, where)
+        records = {f"pmid:{record['pmid']}": record for record in publications(where)}
+        condition = condition_of(parse_question(head["question"]))
+        for answer in answers:
+            if answer.kind != "StudiesDraft":
+                continue
+            for draft in map(StudyDraft.model_validate, answer.answer["studies"]):
+                study = _check(draft, records, condition)
+                if study is not None:
+                    yield study
+
+
+def _check(draft: StudyDraft, records: Mapping[str, Any], condition: str) -> Study | None:
+    """Return a study as the product makes it; None if it does not stand, or is of a registered trial."""
+    record = records.get(draft.evidence_key)
+    if record is None:
+        return None
+    try:
+        return checked_study(draft, ToRead(evidence(record), (), condition), "").study
+    except Refused:
+        return None
 
 
 def list_small(library: Path, labels: Sequence[JointLabel], folder: Path = FOLDER) -> Iterator[Study]:
@@ -202,7 +232,7 @@ def main() -> None:
         labels = list(read_labels(part=options.small))
         print_scores(f"small reader, {options.small}", list_small(options.library, labels), labels)
     else:
-        print_scores("a strong model, recorded", asyncio.run(list_recorded(options.library)), list(read_labels()))
+        print_scores("a strong model, recorded", list_recorded(options.library), list(read_labels()))
 
 
 if __name__ == "__main__":

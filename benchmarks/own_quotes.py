@@ -78,7 +78,8 @@ def _make(
     candidate: DrugCandidate, row: EvidenceRow, result: str, comparator: str, people: int | None, figures: str
 ) -> ShownLine:
     word = result.partition(",")[0]
-    return ShownLine(candidate.name, word, comparator, people, figures, row.sentence, " ".join(row.setting))
+    counted = None if row.key.startswith("nct:") else people  # the registry gives people in a field, not in words
+    return ShownLine(candidate.name, word, comparator, counted, figures, row.sentence, " ".join(row.setting))
 
 
 def find_denial(line: ShownLine) -> str:

@@ -165,3 +165,10 @@ def test_a_models_reading_is_not_held_again() -> None:
     document = Document.cut("", "Timolol had more side effects.")
     reading = make_reading(document, document.whole, "propranolol").model_copy(update={"reader": "model"})
     assert hold_to_passage(reading, document).reading == reading
+
+
+def test_where_the_record_gives_a_drug_alone_too_its_own_result_is_told() -> None:
+    own = "RESULTS: In every drug-treated group attacks were reduced in comparison with placebo."
+    joined = "CONCLUSIONS: Combined treatment with propranolol and timolol was better still."
+    held = hold(joined, own, "METHODS: Groups took propranolol, timolol, both, or placebo.")
+    assert (quote_of(held), held.reading.alone) == (own, True)

@@ -15,7 +15,6 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 from test_drafts import by_rote
 from writing_model import kind_of, written_by
 
-from willowbark.agents.autogen import UserMessage
 from willowbark.agents.report.model import ResearchReport
 from willowbark.teams.config import LLMSettings, ResearchSettings, Settings, ToolSettings
 from willowbark.teams.model_clients import close, model_client

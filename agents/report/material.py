@@ -174,7 +174,6 @@ class Material:
         """The local library that answered instead of the sources; empty if the sources did."""
         return next((reply.library for reply in self.dossier.replies if reply.library), "")
 
-
     @property
     def is_outside_library(self) -> bool:
         """Whether a local library was searched for a condition and gave no record: it is none that it holds."""

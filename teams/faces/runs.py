@@ -30,9 +30,9 @@ from willowbark.tools.whole_file import write_file
 
 from ..config import wording_of
 from ..ledger import DEFAULT_PATH
-from ..run.report_changes import missing_keys, tell_changes
 from ..run.history import UNFINISHED, RunRow, list_runs
 from ..run.options import RunOptions
+from ..run.report_changes import missing_keys, tell_changes
 from .terminal import write_out
 
 if TYPE_CHECKING:

@@ -22,7 +22,9 @@ _PAIRED = re.compile(rf"{_SALT}\s*{_DOSE}(?:,|,? and|with(?: \w+){{0,3}})\s*", r
 _WITH_UNKNOWN = re.compile(r"\s*/\s*(?:\d[\d.]* \w+ )?[A-Z]{2,}")
 """Behind a drug: an abbreviation that it is joined with ("BZA/CE")."""
 _DENIED = re.compile(r"\b(?:not|nor|neither)\s+(?:(?:with|by|in|for|of)\s+)?$", re.IGNORECASE)
-_COMBINED_BEFORE = re.compile(r"\bcombinations? (?:therapy |treatment )?(?:of|with)\s+(?:[\w-]+\s+)?$", re.IGNORECASE)
+_COMBINED_BEFORE = re.compile(
+    r"\b(?:combinations?|combined) (?:therapy |treatment |use )?(?:of|with)\s+(?:[\w-]+\s+)?$", re.IGNORECASE
+)
 _COMBINED_AFTER = re.compile(r"\s*(?:[\w-]+\s+){0,2}combinations?\b", re.IGNORECASE)
 _LISTING = re.compile(rf"{_JOINING}|\s*{_DOSE}(?:,|,? (?:and|or|with))\s*", re.IGNORECASE)
 _WITHOUT_COMMA = re.compile(rf"{_JOINING}|\s*{_DOSE}(?:and|or)\s*", re.IGNORECASE)

@@ -5,6 +5,7 @@
 | names other drugs alone, tells of harm, of cost or of who was given what alone | another sentence tells it |
 | of a review, does not name the drug, or names other conditions alone | the same |
 | either, and none does | of a trial does not tell which side it favours; of others no result |
+| names the drug joined with others, and the record also gives it alone | another sentence tells it, if one does |
 | names the drug only joined with others; does not name it, and the title joins it | its part is not told |
 | of a review, without placebo or the number of people | a comparison that does not tell with what, nor of how many |
 | names another drug behind "than" or "versus" | compared with that |
@@ -94,13 +95,17 @@ def _find_bearing(reading: Reading, document: Document) -> Reading:
     """Return a reading whose passage bears its verdict: its own, else another sentence's; else it tells no result."""
     cue = _TELLS.get(reading.verdict)
     passage = PassageContrast.of(reading.passages, document)
-    if cue is None or _bears(reading, passage):
+    if cue is None:
+        return reading
+    is_bearing, is_joined = _bears(reading, passage), _is_only_there_joined(reading.drug, passage, document)
+    if is_bearing and not is_joined:
         return reading
     for sentence in _rank(document, reading.condition):
         line = PassageContrast.of_sentence(sentence)
-        is_own = _names(line, reading.drug) and not line.is_rival(reading.drug) and not line.is_denied(reading.drug)
-        if is_own and says(cue, line.text) and (cue == _FAILURE or not says(_FAILURE, line.text)):
+        if _is_own(line, reading.drug) and says(cue, line.text) and (cue == _FAILURE or not says(_FAILURE, line.text)):
             return reading.model_copy(update={"passages": (_quote(sentence),)})
+    if is_bearing:
+        return reading
     if is_compared(reading) and reading.design not in _REVIEWS:
         return reading.model_copy(update={"effect": "mixed"})
     return reading.model_copy(update={"role": "mentioned", "effect": "not_reported"})
@@ -123,6 +128,19 @@ def _tells_benefit(text: str) -> bool:
     """Whether a text tells of benefit, or at least of no harm or cost, nor of who was given what."""
     is_aside = any(says(cue, text) for cue in ("sign of harm", "tells of cost", "tells who was given"))
     return not is_aside or says(_BENEFIT, text) is not None
+
+
+def _is_only_there_joined(drug: str, passage: PassageContrast, document: Document) -> bool:
+    """Whether a passage names a drug joined with others that the record also gives alone."""
+    return bool(passage.find_partners(drug)) and not PassageContrast.of_record(document).find_partners(drug)
+
+
+def _is_own(line: PassageContrast, drug: str) -> bool:
+    """Whether a line may tell a result of a drug alone: it names it, or says that each drug did."""
+    if not line.drugs and says("of each drug", line.text):
+        return True
+    is_rather_another = line.is_rival(drug) or line.is_denied(drug) or bool(line.find_partners(drug))
+    return _names(line, drug) and not is_rather_another
 
 
 def _names(line: PassageContrast, drug: str) -> bool:
