@@ -288,6 +288,9 @@ excerpt: install ## Write the README's excerpt from the recorded example
 example: install ## Record `willowbark example` anew from a recorded question (ARGS="kidney")
 	$(BIN)/python -m benchmarks.example $(ARGS)
 
+.PHONY: example-whole
+example-whole: example excerpt example-reports picture ## Record the example anew with all that is made from it
+
 .PHONY: example-reports
 example-reports: install ## Write the documentation's example reports and their index
 	$(BIN)/python -m benchmarks.example_reports

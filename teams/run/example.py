@@ -7,6 +7,7 @@ hash of its prompt; `make example` records it anew.
 
 import json
 from collections.abc import Mapping, Sequence
+from contextlib import aclosing
 from pathlib import Path
 from typing import Any
 
@@ -114,7 +115,9 @@ async def example_stream(options: RunOptions | None = None) -> Events:
     recorded, client = read_recording()
     fixed = {name: getattr(recorded, name) for name in recorded.model_fields_set}
     fixed |= {"model_client": client, "offline": True, "settings": Settings()}
-    async for event in research_stream((options or RunOptions()).model_copy(update=fixed)):
-        if not client.is_complete:
-            raise PromptNotRecorded(NOT_FITTING)
-        yield event if event.report is None else event.model_copy(update={"data": label_report(event.report)})
+    chosen = (options or RunOptions()).model_copy(update=fixed)
+    async with aclosing(research_stream(chosen)) as events:  # one that is left is stopped, with its agents
+        async for event in events:
+            if not client.is_complete:
+                raise PromptNotRecorded(NOT_FITTING)
+            yield event if event.report is None else event.model_copy(update={"data": label_report(event.report)})
