@@ -17,7 +17,10 @@ def test_a_line_that_its_quote_bears_out_is_not_denied() -> None:
 @pytest.mark.parametrize(
     ("changes", "denial"),
     [
-        ({"passage": "Propranolol did less well than timolol."}, "its quote tells of no benefit"),
+        (
+            {"passage": "Propranolol reduced attacks less well than timolol."},
+            "its quote says that it did less, or not more",
+        ),
         ({"passage": "Timolol, but not propranolol, reduced attacks."}, "its quote says that it did less, or not more"),
         ({"comparator": "timolol"}, "its quote does not name timolol"),
         ({"passage": "Propranolol reduced attacks (OR 2.1)."}, "its quote names no placebo"),
