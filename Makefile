@@ -191,6 +191,10 @@ bench-injection: install ## Count the readings that text put into records moves,
 bench-forgery: install ## Forge claims on abstracts, count what passes (ARGS="path/to/abstracts.jsonl.gz"; the bundled library else)
 	$(BIN)/python -m benchmarks.forgery $(ARGS)
 
+.PHONY: bench-sentences
+bench-sentences: install ## True and forged sentences against the checks of a written answer, with three checkers (ARGS=--verbose)
+	$(BIN)/python -m benchmarks.sentences $(ARGS)
+
 MODEL := .venvs/model
 
 $(MODEL)/.ready: .ci/model.txt

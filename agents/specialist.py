@@ -80,7 +80,8 @@ _REFUSED = {
     "output_content_type_format": "a specialist answers with FindingsMessage",
 }
 """Options of AutoGen's assistant that mean nothing for a specialist, and why."""
-_TOLD = 60  # characters of a condition, or of people
+_TOLD = 40  # characters of a condition, or of people
+MOST_TOLD = 60  # records of which a specialist is told what was read; the judge sees what decides
 _DONE = "Done."
 _READ = (
     "What was read of what you found, by record: for each drug that it supports or contradicts it, missed its outcome, "
@@ -331,7 +332,7 @@ class SpecialistAgent(AssistantAgent, Component[SpecialistAgentConfig]):
         """Say what begins or has ended, to people alone: the message does not enter the thread."""
         return TextMessage(content=text, source=self.name, metadata={"role": role})
 
-    async def _attempts(  # noqa: PLR0912
+    async def _attempts(  # noqa: PLR0912, PLR0915
         self, messages: Sequence[BaseChatMessage], cancellation_token: CancellationToken, turn: "_SearchTurn"
     ) -> AsyncGenerator[Streamed, None]:
         """Try with the model, once more if it asked nobody, then with the fallback if it failed or searched nothing.
@@ -369,6 +370,7 @@ class SpecialistAgent(AssistantAgent, Component[SpecialistAgentConfig]):
                 _log.warning("%s: the model failed: %s", name, why)
                 if turn.found.replies:
                     notes.append(f"{name}: the model failed ({why}) after its searches; what came is used")
+                    turn.is_cut = True
                     return
                 turn.model_failed = True
                 if attempt < len(clients) and clients[attempt] is client:
@@ -416,11 +418,16 @@ class SpecialistAgent(AssistantAgent, Component[SpecialistAgentConfig]):
     ) -> AsyncGenerator[Streamed, None]:
         """Show the model what was read of what it found, and ask what it makes of that; a failure is noted."""
         client, found = self._model_client, turn.found
-        if not self._reflect_on_tool_use or reads_requests(client) or reads_requests(self._reader or client):
+        if (
+            turn.is_cut
+            or not self._reflect_on_tool_use
+            or reads_requests(client)
+            or reads_requests(self._reader or client)
+        ):
             return
         if not found.studies and len(turn.said) > len(_DONE):
             return
-        lines = [_tell_reading(read) for read in found.studies]
+        lines = [line for line in map(_tell_reading, found.studies) if line["says"]][:MOST_TOLD]
         shown = f"{_READ}\n{enclose_lines(lines, self._run.marker)}\n" if lines else ""
         await self._model_context.add_message(UserMessage(content=f"{shown}{_SAY}", source="reader"))
         try:
@@ -578,6 +585,8 @@ class _SearchTurn:
     said: str = ""
     model_failed: bool = False
     """Whether the model failed to choose queries: it then does not read either."""
+    is_cut: bool = False
+    """Whether the model failed after its searches."""
     stood_in: bool = False
     """Whether the model asked no source and another one searched in its place."""
     events: list[BaseAgentEvent | BaseChatMessage] = field(default_factory=list)

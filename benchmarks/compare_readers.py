@@ -1,7 +1,10 @@
 """What a reader says of rows kept apart, kept in a file, so that two readers can be compared in pairs.
 
-    python -m benchmarks.compare_readers FOLDER --keep FILE     (reads with the reader of this checkout)
-    python -m benchmarks.compare_readers FOLDER --with FILE     (compares with what was kept)
+    python -m benchmarks.compare_readers FOLDER --weights build/reader/reader.npz
+    python -m benchmarks.compare_readers FOLDER --keep FILE     (keeps what the bundled reader says)
+    python -m benchmarks.compare_readers FOLDER --with FILE     (compares with what was kept, of another checkout)
+
+The first compares weights that `make train-reader` wrote with the bundled reader.
 
 FOLDER holds the abstracts (`world_half.jsonl.gz`, `corpus_half.jsonl.gz`), trials with a registered p value
 (`clinifact_half.jsonl.gz`) and whole readings (`study_readings.jsonl.gz`). Nothing was learnt or chosen on the rows:
@@ -17,7 +20,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from benchmarks.labels import is_apart, labels, read_lines
+from benchmarks.labels import EARLIER, is_apart, is_left_out, labels, read_lines
 from benchmarks.public_trials import ANOTHER, MET, read_trials
 from benchmarks.study_verdicts import is_open
 from benchmarks.training.cases import is_closing_trial
@@ -28,6 +31,7 @@ from willowbark.tools.lexicon.conditions import find_known_conditions
 from willowbark.tools.reading.assembler import assemble_study, is_on_condition
 from willowbark.tools.reading.document import Document
 from willowbark.tools.reading.learned import LearnedReader
+from willowbark.tools.reading.onepass import OnePassReader
 from willowbark.tools.reading.reading import Reading
 
 VERDICTS = ("supports", "contradicts", "neutral", "none")
@@ -104,9 +108,16 @@ def tell_stance(reading: Reading, document: Document) -> str:
     return _OF_STANCE.get(stance.says, stance.says)
 
 
-def read_all(folder: Path) -> list[tuple[Row, dict[str, Any]]]:
+def find_learnt() -> frozenset[str]:
+    """Return the records that the bundled encoder learnt from, by PMID."""
+    known = labels()
+    apart = {label.pmid for label in known if is_apart(label)}
+    early = {label.pmid for label in labels(EARLIER) if is_left_out(label)}
+    return frozenset({label.pmid for label in known} - apart - early)
+
+
+def read_all(folder: Path, reader: LearnedReader) -> list[tuple[Row, dict[str, Any]]]:
     """Read all rows."""
-    reader = LearnedReader()
     return [(row, tell_row(reader, row)) for row in read_rows(folder)]
 
 
@@ -188,18 +199,29 @@ def main() -> None:
     """Read, print, keep or compare."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path)
+    parser.add_argument("--weights", type=Path)
     parser.add_argument("--keep", type=Path)
     parser.add_argument("--with", type=Path, dest="other")
     options = parser.parse_args()
-    rows = read_all(options.folder)
+    bundled = LearnedReader()
+    reader = OnePassReader(options.weights.read_bytes()) if options.weights else bundled
+    rows = read_all(options.folder, reader)
     print_figures("this reader", rows)
     if options.keep:
         options.keep.write_text(json.dumps({_key(row): answer for row, answer in rows}), encoding="utf-8")
-    if options.other:
-        others = json.loads(options.other.read_text(encoding="utf-8"))
-        print_figures("the other", [(row, others[_key(row)]) for row, _ in rows])
-        for name, own, other, chance in compare(rows, others):
-            print(f"{name}: this reader alone right {own}, the other alone {other}, p = {chance:.3f}")
+    others = json.loads(options.other.read_text(encoding="utf-8")) if options.other else {}
+    if options.weights:
+        others = {_key(row): tell_row(bundled, row) for row, _ in rows}
+    if others:
+        learnt = find_learnt()
+        print_figures("the other", [(row, others[_key(row)]) for row, _ in rows if _key(row) in others])
+        for title, own in (
+            ("all", rows),
+            ("of records that neither learnt from", [row for row in rows if row[0].key not in learnt]),
+        ):
+            shared = [(row, answer) for row, answer in own if _key(row) in others]
+            for name, first, second, chance in compare(shared, others):
+                print(f"{title}, {name}: this reader alone right {first}, the other alone {second}, p = {chance:.3f}")
 
 
 if __name__ == "__main__":

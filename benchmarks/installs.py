@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 ROOT = Path(__file__).parents[1]
-ANSWER_S = 300  # for a question
+ANSWER_S = 900  # for a question, on a machine that others use too
 QUESTION = "Which existing drugs could prevent migraine attacks?"
 PAPER = "Gabapentin in migraine. Attacks fell more with gabapentin than with placebo in a trial of 143 people.\n"
 _RESEARCHER = f"""
@@ -47,11 +47,12 @@ TOOLS = (
 
 def measure(tool: Tool, folder: Path) -> str:
     """Install a tool and ask it; return a line of the table."""
-    uv = Path(sysconfig.get_path("scripts")) / "uv"
-    subprocess.run([uv, "venv", "--quiet", "--python", sys.executable, folder / "venv"], check=True)  # noqa: S603
+    uv = str(Path(sysconfig.get_path("scripts")) / "uv")
+    venv = str(folder / "venv")
+    subprocess.run([uv, "venv", "--quiet", "--python", sys.executable, venv], check=True)  # noqa: S603
     began = time.monotonic()
-    install = [uv, "pip", "install", "--quiet", "--no-cache", "--python", folder / "venv", tool.requirement]
-    subprocess.run(list(map(str, install)), check=True)  # noqa: S603
+    install = [uv, "pip", "install", "--quiet", "--no-cache", "--python", venv, tool.requirement]
+    subprocess.run(install, check=True)  # noqa: S603
     seconds = time.monotonic() - began
     library = next((folder / "venv" / "lib").glob("python3*"))
     packages = len(list(library.glob("site-packages/*.dist-info")))
@@ -66,7 +67,7 @@ def ask_without_key(tool: Tool, folder: Path) -> str:
     (papers / "paper.txt").write_text(PAPER, encoding="utf-8")
     environment = {name: os.environ[name] for name in ("PATH", "LANG", "TMPDIR") if name in os.environ}
     program, *arguments = tool.asked
-    command = [folder / "venv" / "bin" / program, *arguments]
+    command = [str(folder / "venv" / "bin" / program), *arguments]
     settings = {"cwd": papers, "env": environment | {"HOME": str(folder)}, "capture_output": True, "text": True}
     try:
         done = subprocess.run(command, **settings, timeout=ANSWER_S, check=False)  # type: ignore[call-overload]  # noqa: S603

@@ -1,6 +1,6 @@
 """How many verdicts a sentence moves that says nothing of them, put into real abstracts.
 
-    python -m benchmarks.steadiness FOLDER [--records 45]
+    python -m benchmarks.steadiness FOLDER [--records 45] [--weights FILE]
 
 FOLDER holds the abstracts (`world_half.jsonl.gz`, `corpus_half.jsonl.gz`). Of the labels kept apart those are taken
 that the reader tells rightly or wrongly as supporting or contradicting, one a record. Each sentence below is put at the
@@ -18,6 +18,7 @@ from benchmarks.compare_readers import Row, read_rows
 
 from willowbark.tools.reading.document import Document
 from willowbark.tools.reading.learned import LearnedReader
+from willowbark.tools.reading.onepass import OnePassReader
 from willowbark.tools.reading.reading import Reading
 from willowbark.tools.reading.screening import screen
 
@@ -63,8 +64,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--records", type=int, default=45)
+    parser.add_argument("--weights", type=Path, help="of `make train-reader`; without, the bundled reader is tried")
     options = parser.parse_args()
-    reader = LearnedReader()
+    reader = OnePassReader(options.weights.read_bytes()) if options.weights else LearnedReader()
     rows = list(choose_rows(reader, options.folder, options.records))
     for kind, sentences in (("harmless", HARMLESS), ("orders", ORDERS)):
         counts: Counter[str] = Counter()

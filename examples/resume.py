@@ -4,12 +4,14 @@ What the first part asked is in the ledger: the second asks none of it again.
 """
 
 import asyncio
+import sys
 import tempfile
 from contextlib import suppress
 from pathlib import Path
 
 from autogen_core import CancellationToken
 
+from willowbark import WillowbarkError
 from willowbark.teams import Ledger, Settings, research_stream, resume
 
 QUESTION = "Which existing drugs could prevent migraine attacks?"
@@ -35,4 +37,7 @@ with (
     tempfile.TemporaryDirectory() as folder,
     Ledger(Path(folder) / "ledger.sqlite") as book,
 ):
-    asyncio.run(main(book))
+    try:
+        asyncio.run(main(book))
+    except WillowbarkError as problem:  # no network, say: one line says what to do
+        sys.exit(str(problem))

@@ -1,8 +1,10 @@
 """Follow a run while it goes on: every search, every verdict of the judge, and the report at the end."""
 
 import asyncio
+import sys
 from contextlib import suppress
 
+from willowbark import WillowbarkError
 from willowbark.teams import research_stream
 
 QUESTION = "Which existing drugs could prevent migraine attacks?"
@@ -19,4 +21,7 @@ async def main() -> None:
 
 
 with suppress(KeyboardInterrupt):  # Ctrl-C ends it without a traceback
-    asyncio.run(main())
+    try:
+        asyncio.run(main())
+    except WillowbarkError as problem:  # no network, say: one line says what to do
+        sys.exit(str(problem))

@@ -13,6 +13,7 @@ from opentelemetry import trace
 from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import ConsoleSpanExporter, SimpleSpanProcessor
 
+from willowbark import WillowbarkError
 from willowbark.teams import research_stream
 from willowbark.teams.run.trace import SpanRecorder, traced
 
@@ -37,4 +38,7 @@ provider = TracerProvider()
 provider.add_span_processor(SimpleSpanProcessor(ConsoleSpanExporter(out=sys.stderr, formatter=line)))
 trace.set_tracer_provider(provider)
 with suppress(KeyboardInterrupt):  # Ctrl-C ends it without a traceback
-    asyncio.run(main())
+    try:
+        asyncio.run(main())
+    except WillowbarkError as problem:  # no network, say: one line says what to do
+        sys.exit(str(problem))

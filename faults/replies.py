@@ -114,7 +114,8 @@ def about(text: str, rows: Sequence[Row]) -> list[Row]:
     wanted = words_of(text)
     if not wanted:
         return list(rows)
-    held = [sum(word in json.dumps(row, ensure_ascii=False).lower() for word in wanted) for row in rows]
+    texts = [json.dumps(row, ensure_ascii=False).lower() for row in rows]
+    held = [sum(word in text for word in wanted) for text in texts]
     return [rows[place] for place in sorted(range(len(rows)), key=lambda place: -held[place]) if held[place]]
 
 

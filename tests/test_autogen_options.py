@@ -382,7 +382,7 @@ async def turn(agent: SpecialistAgent) -> list[Any]:
 
 @pytest.mark.parametrize(("reflects", "reflection"), [(None, SEEN), (True, SEEN), (False, "")])
 async def test_a_specialist_reflects_as_it_is_told(reflects: bool | None, reflection: str) -> None:
-    client = scripted(calls("migraine"), *([SEEN] if reflection else []), NOTHING_READ)
+    client = scripted(calls("migraine"), NOTHING_READ, *([SEEN] if reflection else []))
     agent = specialist(client, reflect_on_tool_use=reflects, max_tool_iterations=1)
     *_, response = await turn(agent)
     assert response.chat_message.content.reflection == reflection
@@ -392,7 +392,7 @@ async def test_a_specialist_reflects_as_it_is_told(reflects: bool | None, reflec
 
 @pytest.mark.parametrize(("rounds", "searches"), [(None, 3), (1, 1), (4, 4)])
 async def test_a_specialist_calls_its_tools_as_often_as_it_is_told(rounds: int | None, searches: int) -> None:
-    client = scripted(*(calls(f"migraine {at}") for at in range(searches)), SEEN, NOTHING_READ)
+    client = scripted(*(calls(f"migraine {at}") for at in range(searches)), NOTHING_READ, SEEN)
     agent = specialist(client, max_tool_iterations=rounds)
     *_, response = await turn(agent)
     assert len(response.chat_message.content.replies) == searches
@@ -401,7 +401,7 @@ async def test_a_specialist_calls_its_tools_as_often_as_it_is_told(rounds: int |
 
 
 async def test_a_specialist_streams_its_calls_and_its_reflection() -> None:
-    agent = specialist(scripted(calls("migraine"), SEEN, NOTHING_READ), model_client_stream=True, max_tool_iterations=1)
+    agent = specialist(scripted(calls("migraine"), NOTHING_READ, SEEN), model_client_stream=True, max_tool_iterations=1)
     events = await turn(agent)
     streamed = "".join(event.content for event in events if isinstance(event, ModelClientStreamingChunkEvent))
     assert " ".join(streamed.split()) == SEEN

@@ -71,6 +71,25 @@ def test_an_interrupted_example_ends_at_once_without_a_traceback(name: str, tmp_
     assert process.returncode == 0
 
 
+@pytest.mark.parametrize("name", ["minimal.py", "streaming.py", "resume.py", "console.py"])
+def test_an_example_without_a_network_ends_in_a_line(name: str, tmp_path: Path) -> None:
+    environment = {key: value for key, value in os.environ.items() if key != "WILLOWBARK_LIBRARY__PATH"}
+    done = subprocess.run(
+        [sys.executable, "-c", AT, "http://127.0.0.1:1", str(EXAMPLES / name)],
+        cwd=tmp_path,
+        env={**environment, "PYTHONWARNINGS": "ignore"},
+        capture_output=True,
+        text=True,
+        timeout=600,
+        check=False,
+    )
+
+    assert "Traceback" not in done.stderr
+    if name in ("minimal.py", "streaming.py"):
+        assert done.returncode == 1
+        assert "no source could be reached" in done.stderr
+
+
 def test_a_person_can_refuse_every_candidate(tmp_path: Path) -> None:
     result = run("human_approval.py", tmp_path, stdin="none; not for us\n")
 

@@ -75,7 +75,7 @@ def test_every_appraised_record_is_a_row_and_what_is_not_reported_an_empty_cell(
     assert asked == ["smoking cessation", "bupropion", "placebo", "efficacy", "better"]
     assert {rows[1][name] for name in ("population", "comparator", "result")} == {""}
     assert (rows[2]["sample_size"], rows[0]["retracted"], rows[1]["retracted"]) == ("", "", "no")
-    assert render(empty(), "csv").decode("utf-8-sig") == ",".join(COLUMNS) + "\r\n"
+    assert render(empty(), "csv").decode("utf-8-sig") == ",".join((*COLUMNS, *REVIEWER)) + "\r\n"
     (one,) = table(sample(evidence_table=[row("pmid:12859700", "A trial", retracted=True)]))
     assert (one["stance"], one["retracted"]) == ("excluded", "yes")
 

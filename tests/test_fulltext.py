@@ -13,7 +13,7 @@ from recorded import recorded
 from trust_sample import transport
 
 from willowbark.tools.errors import UnreadableReply
-from willowbark.tools.reading.sections import Place, excerpted, is_full_text, licence_of, places, section_of
+from willowbark.tools.reading.sections import SectionPlace, excerpted, is_full_text, licence_of, places, section_of
 from willowbark.tools.records.evidence import Evidence
 from willowbark.tools.works.fulltext import (
     MAX_COLUMNS,
@@ -268,7 +268,7 @@ def wrapped(table: str, label: str = "<label>Table 1</label>") -> str:
     return f"<table-wrap>{label}{table}</table-wrap>"
 
 
-def tables(*wraps: str) -> list[Place]:
+def tables(*wraps: str) -> list[SectionPlace]:
     return read_tables(XML(f"<article><body><sec>{''.join(wraps)}</sec></body></article>"))
 
 

@@ -179,8 +179,8 @@ async def test_of_the_judges_level_and_the_computed_one_the_lower_counts_with_it
         for level in (CertaintyLevel.very_low, CertaintyLevel.high)
     ]
     [lower], [higher] = (judge_candidates([found], view) for view in views)
-    assert (computed, lower.appraisal.certainty.level) == (CertaintyLevel.low, CertaintyLevel.very_low)
-    assert lower.appraisal.certainty.lowered[-1] == "Judge: very low, where the rules come to low: It is short."
+    assert (computed, lower.appraisal.certainty.level) == (CertaintyLevel.moderate, CertaintyLevel.very_low)
+    assert lower.appraisal.certainty.lowered[-1] == "Judge: very low, where the rules come to moderate: It is short."
     assert (higher.appraisal.certainty.level, higher.appraisal.certainty.judged) == (computed, CertaintyLevel.high)
 
 
@@ -257,7 +257,7 @@ async def test_what_a_judge_asks_for_and_does_not_get_is_said_back_with_the_reas
     said = str(client.create_calls[1]["messages"][-1].content)
     assert "timolol AND migraine: no specialist has the name given\n- candesartan AND migraine" in said
     assert "- literature: Few trials." in said
-    assert "Budget: 1 round left; 1 of at most 300 publications and trials read; 4," in said
+    assert "Budget: 1 round left; 1 of at most 300 publications and trials read; 3," in said
 
 
 def search(query: str = "q", source: str = "pubmed", read: int = 50, hits: int = 770) -> SourceReply:

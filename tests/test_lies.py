@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from autogen_core.models import CreateResult, LLMMessage
 from benchmarks.prompt_tokens import StandIn, prompt_kind, quoting_report
-from builders import QUESTION
+from builders import QUESTION, judged_drug
 
 from willowbark.agents.exports import as_html
 from willowbark.agents.report.model import ResearchReport
@@ -36,6 +36,8 @@ class Liar(StandIn):
     async def create(self, messages: Sequence[LLMMessage], **options: Any) -> CreateResult:
         result = await super().create(messages, **options)
         kind = prompt_kind(messages, options)
+        if kind == "FitsDraft":
+            return result
         if isinstance(result.content, str) and kind in ("StudiesDraft", "JudgeDraft", "ReportDraft"):
             answer = {"StudiesDraft": self.read, "JudgeDraft": self.judge, "ReportDraft": self.write}[kind]
             return result.model_copy(update={"content": json.dumps(answer(json.loads(result.content), messages))})
@@ -65,7 +67,7 @@ class Liar(StandIn):
             said[name] = [*said[name], {"text": next(self.lies), "keys": [next(self.lies)]}]
         made_up = {"evidence_key": next(self.lies), "drug": next(self.lies), "reason": next(self.lies)}
         said["strikes"], said["misread"] = [made_up], [made_up]
-        said["drugs"] = [*said["drugs"], {**said["drugs"][0], "drug": next(self.lies), "reason": next(self.lies)}]
+        said["drugs"] = [*said["drugs"], judged_drug(next(self.lies), reason=next(self.lies))]
         for search in said["next_searches"]:
             search["closes"] = self.few(1)
         return {**said, **lies}

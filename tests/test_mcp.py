@@ -64,7 +64,7 @@ pytestmark = pytest.mark.whole
 
 QUESTION = "Which existing drugs could prevent migraine attacks?"
 PROGRAM = [sys.executable, "-m", "willowbark", "mcp", "--offline"]
-LONGEST_LISTS = 20_000  # bytes of tools/list without what tools give: models read that in every conversation
+LONGEST_LISTS = 21_000  # bytes of tools/list without what tools give: models read that in every conversation
 ONE_ROUND = {"question": QUESTION, "max_iterations": 1}
 SHORT_RUN = {"question": QUESTION, "max_iterations": 1, "depth": "quick"}
 

@@ -302,6 +302,6 @@ def scripted_answer() -> Any:
 
 def test_a_prompt_is_not_changed_without_its_version() -> None:
     """Where this fails, raise `PROMPTS_VERSION` in `asking` and note the new hash here."""
-    files = ("checker", "claims", "judge", "literature", "mechanism", "reader", "report", "trials")
+    files = ("checker", "claims", "fit", "judge", "literature", "mechanism", "reader", "report", "trials")
     told = "\n".join(prompt(f"{file}.md") for file in files)
-    assert (PROMPTS_VERSION, hashlib.sha256(told.encode()).hexdigest()[:8]) == ("2026.12.04", "56489bed")
+    assert (PROMPTS_VERSION, hashlib.sha256(told.encode()).hexdigest()[:8]) == ("2026.12.05", "85a0f432")

@@ -90,7 +90,7 @@ def test_the_page_holds_all_it_shows_and_no_markup_of_records(undisturbed: Path)
     assert "src=" not in page
     uses = {cell[0]: cell[3] for cell in shown[0][3]}
     assert uses["bupropion"] == "known"
-    assert {"new", "not checked"} & set(uses.values())
+    assert set(uses.values()) <= {"known", "new", "not checked"}
 
 
 def test_a_library_without_databases_has_known_uses_from_the_bundled_one(tmp_path: Path) -> None:

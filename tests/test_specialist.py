@@ -6,6 +6,7 @@ from functools import partial
 from typing import Any, cast
 
 import httpx
+import pytest
 from autogen_agentchat.base import Response
 from autogen_agentchat.messages import TextMessage
 from autogen_core import CancellationToken
@@ -61,7 +62,7 @@ async def found(agent: SpecialistAgent, *messages: Any, via: Transport | None = 
 
 
 async def test_the_model_reads_what_came_between_marked_lines_people_get_text_and_others_findings() -> None:
-    client = scripted(calls("migraine"), SEEN, READ)
+    client = scripted(calls("migraine"), "Done.", READ, SEEN)
     agent, run = specialist(client), RunContext(transport())
     agent.join(run)
     *_, text, response = [event async for event in agent.on_messages_stream([asked()], CancellationToken())]
@@ -93,18 +94,20 @@ async def test_the_model_reads_what_came_between_marked_lines_people_get_text_an
 
 
 async def test_a_record_is_read_once_also_by_an_agent_that_goes_on_elsewhere() -> None:
-    client = scripted(calls("migraine"), SEEN, READ, calls("migraine prevention"), SEEN, calls("migraine again"), SEEN)
+    client = scripted(
+        calls("migraine"), "Done.", READ, SEEN, calls("migraine prevention"), SEEN, calls("migraine again"), SEEN
+    )
     agent = specialist(client)
     await found(agent)
     assert (await found(agent, verdict(iteration=1))).readings == []
     other = specialist(client)
     await other.load_state(await agent.save_state())
     assert (await found(other, verdict(iteration=2))).readings == []
-    assert len(client.create_calls) == 7
+    assert len(client.create_calls) == 8
 
 
 async def test_what_the_judge_asks_for_is_asked_as_it_stands_and_by_whom_it_names() -> None:
-    client = scripted(calls("migraine"), SEEN, READ, calls("beta blockers AND migraine"), SEEN)
+    client = scripted(calls("migraine"), "Done.", READ, SEEN, calls("beta blockers AND migraine"), SEEN)
     agent = specialist(client, fallback=BaselineChatCompletionClient(estimates_tokens=False))
     await found(agent)
     wanted = [
@@ -121,11 +124,11 @@ async def test_what_the_judge_asks_for_is_asked_as_it_stands_and_by_whom_it_name
 
 
 async def test_a_turn_has_three_rounds_of_calls_and_a_reflection_of_few_words() -> None:
-    client = scripted(*(calls(f"migraine {at}") for at in range(3)), "word " * 300, NOTHING_READ)
+    client = scripted(*(calls(f"migraine {at}") for at in range(3)), NOTHING_READ, "word " * 300)
     findings = await found(specialist(client))
     assert [reply.asked for reply in findings.replies] == [f"migraine {at}" for at in range(3)]
     assert len(findings.reflection.split()) == MAX_REFLECTION
-    more = await found(specialist(scripted(*(calls(f"migraine {at}") for at in range(4)), NOTHING_READ)))
+    more = await found(specialist(scripted(*(calls(f"migraine {at}") for at in range(3)), NOTHING_READ, calls("more"))))
     assert (len(more.replies), more.reflection) == (3, "")
 
 
@@ -140,8 +143,25 @@ async def test_a_model_that_fails_after_its_searches_loses_none_of_them() -> Non
 async def test_bad_arguments_are_noted_and_do_not_stop_the_turn() -> None:
     bad = calls("migraine")
     bad.content[0].arguments = '{"url": "http://evil"}'  # type: ignore[union-attr]
-    findings = await found(specialist(scripted(bad, "Hm.")))
+    client = scripted(bad, "Hm.", "Hm.")
+    findings = await found(specialist(client))
     assert findings.notes == ["literature: search_pubmed was called with unusable arguments"]
+    assert "Nothing was searched: call your tools." in client.create_calls[-1]["messages"][-1].content
+
+
+@pytest.mark.parametrize("first", ["I would search PubMed for migraine.", ""], ids=["prose", "empty"])
+async def test_a_turn_without_a_search_is_tried_again(first: str) -> None:
+    findings = await found(specialist(scripted(first, calls("migraine"), SEEN, NOTHING_READ)))
+    assert [record.key for record in findings.records] == ["pmid:11111111"]
+    assert (findings.notes, findings.is_by_model) == ([], True)
+
+
+async def test_a_specialist_sees_what_was_read_of_what_it_found_before_it_reflects() -> None:
+    client = scripted(calls("migraine"), "Done.", READ, SEEN)
+    assert (await found(specialist(client))).reflection == SEEN
+    shown = client.create_calls[-1]["messages"][-1].content
+    assert '"key": "pmid:11111111"' in shown
+    assert '"says": {"propranolol": "supports"}' in shown
 
 
 async def test_a_model_that_fails_is_replaced_and_named() -> None:

@@ -16,10 +16,11 @@ from builders import QUESTION, record, reply
 from exports_sample import sample
 from rich.console import Console
 
+from willowbark.agents.report.content import SummaryPart
 from willowbark.agents.report.forms.blocks import Table, spans
 from willowbark.agents.report.model import ResearchReport
 from willowbark.teams.events import AgentEvent
-from willowbark.teams.faces.terminal import TerminalProgress, print_report
+from willowbark.teams.faces.terminal import LINES_AFTER, TerminalProgress, print_brief, print_report
 from willowbark.teams.run.board import Board
 from willowbark.tools.search import Status
 
@@ -227,3 +228,26 @@ def test_without_a_terminal_the_default_holds_at_once(setting: str, kept: bool, 
     assert done.returncode == 0, done.stderr[-2000:]
     assert (report["approval"]["decided_by"], report["approval"]["because"]) == ("default", "no terminal to ask in")
     assert bool(report["drug_candidates"]) is kept
+
+
+@pytest.mark.parametrize(("columns", "rows"), [(80, 24), (60, 14)])
+def test_a_small_window_keeps_cautions_failures_and_the_advice_on_its_last_screen(columns: int, rows: int) -> None:
+    parts = [
+        SummaryPart(text="Two trials report benefit of gabapentin."),
+        SummaryPart(label="Gabapentin", text="One of one trial reports benefit. " * 3),
+        SummaryPart(label="Bisoprolol", text="One of one trial reports benefit. " * 3),
+        SummaryPart(label="Failed", text="nitroglycerin."),
+        SummaryPart(label="Cautions", text="boxed warning: valproic acid."),
+        SummaryPart(label="Missing", text="doses were not weighed. " * 4),
+        SummaryPart(label="Read", text="64 publications. " * 4),
+        SummaryPart(text="This is not medical advice."),
+    ]
+    console = Console(file=io.StringIO(), width=columns, height=rows, force_terminal=False)
+    print_brief(sample(summary_parts=parts).to_brief(), console)
+    assert isinstance(console.file, io.StringIO)
+    lines = console.file.getvalue().splitlines()
+    last = "\n".join(lines[-(rows - LINES_AFTER) :])
+    assert "Two trials report benefit" in "\n".join(lines[:6]), "first"
+    for word in ("Two trials report", "nitroglycerin", "valproic acid", "not medical advice"):
+        assert word in last
+    assert rows > 20 or "Bisoprolol: " not in last

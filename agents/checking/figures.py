@@ -3,7 +3,7 @@
 | figure | stands if what is cited has |
 |---|---|
 | a number | it, or a number that is rounded to it by one digit |
-| a number with a unit of mass, time or share | the same amount in that unit or another of its kind, or without a unit |
+| a number with a unit of mass, time or share | the same amount in that unit or another of its kind |
 | a share in percent | it, or "a of b" that comes to it |
 | a number in words | the number in digits or words |
 | half, a third, twice … | the word, or shares that come to it |
@@ -27,13 +27,15 @@ from .basis import CitedSource
 _NAME = re.compile(r"(?<![\w.])[^\W\d_][\w/-]*\d[\w/-]*")
 """A name that begins with a letter and has digits: NCT00000001, SF-36, CYP2D6."""
 _NUMBER = re.compile(
-    r"(?<![\w.])(?P<digits>\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?|\.\d+)(?P<rest>[-\s]?[^\W\d_]+|\s?%)?"
+    r"(?<![\w.])(?P<digits>\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?|\.\d+)(?P<rest>\s?per cent|[-\s]?[^\W\d_]+|\s?%)?"
 )
+_LISTED = re.compile(r"\s*(?:,|\+/-|±|-|/|\bto\b|\band\b|\bor\b|\bvs\.?|\bversus\b|\bagainst\b|\s)+\s*")
+"""Between the numbers of a row."""
 _WORDS = re.compile(r"\b[a-z]+(?:-[a-z]+)?\b")
 _OF = re.compile(r"(?<![\d.,])(\d+(?:,\d{3})*)\s*(?:/|of|out of)\s*(?:the )?(\d+(?:,\d{3})*)(?![\d.,]*\d)")
 _SIZE = re.compile(r"^(\d+) (?:participants|randomised|analysed)$")
 _UNITS: dict[str, tuple[str, float]] = {
-    "%": ("share", 1), "percent": ("share", 1), "per": ("share", 1),
+    "%": ("share", 1), "percent": ("share", 1), "per cent": ("share", 1),
     "g": ("mass", 1000), "gram": ("mass", 1000), "grams": ("mass", 1000), "mg": ("mass", 1), "mcg": ("mass", 0.001),
     "µg": ("mass", 0.001), "μg": ("mass", 0.001), "ug": ("mass", 0.001), "microgram": ("mass", 0.001),
     "micrograms": ("mass", 0.001), "milligram": ("mass", 1), "milligrams": ("mass", 1),
@@ -69,8 +71,10 @@ class WrittenFigure(NamedTuple):
     """mass, time, share; empty without a unit of these."""
     factor: float
     """Its unit in milligrams, days or percent; 1 without a unit."""
+    start: int
+    """Offset of its digits or words."""
     end: int
-    """Offset behind its digits or words."""
+    """Offset behind them."""
 
 
 def missing_figures(sentence: str, sources: Sequence[CitedSource], question: str = "") -> list[str]:
@@ -83,7 +87,7 @@ def missing_figures(sentence: str, sources: Sequence[CitedSource], question: str
     """
     written = _without_names(plain(sentence))
     text = plain("\n".join([*(source.text for source in sources), *(source.key for source in sources), question]))
-    known = list(figures_in(text))
+    known = figures_in(text)
     missing = [name for name in map(re.Match.group, _NAME.finditer(written)) if not _has_word(text, name)]
     studies = sum(source.is_study for source in sources)
     for figure in figures_in(written):
@@ -97,15 +101,26 @@ def missing_figures(sentence: str, sources: Sequence[CitedSource], question: str
 def _without_names(text: str) -> str:
     """Blank the names of conditions and drugs, whose digits are no figures: type 1 diabetes, omega-3 fatty acids."""
     for name in (*find_conditions(text), *find_drugs(text)):
-        text = text[: name.start] + " " * (name.end - name.start) + text[name.end :]
+        text = text[: name.start] + "·" * (name.end - name.start) + text[name.end :]
     return text
 
 
-def figures_in(text: str) -> Iterator[WrittenFigure]:
-    """Yield the numbers of a text normalised by `plain`, in digits or words; names with digits are left out.
+def figures_in(text: str) -> list[WrittenFigure]:
+    """List the numbers of a text normalised by `plain`, in digits or words; names with digits are left out.
 
-    The word "one" is none: it is a pronoun more often.
+    The word "one" is none: it is a pronoun more often. Of several in a row the last one's unit is all theirs: "10, 20
+    or 30 mg".
     """
+    figures = sorted(_bare_figures(text), key=lambda figure: figure.start)
+    for at in reversed(range(len(figures) - 1)):
+        one, other = figures[at], figures[at + 1]
+        if not one.kind and other.kind and _LISTED.fullmatch(text, one.end, other.start):
+            figures[at] = one._replace(kind=other.kind, factor=other.factor)
+    return figures
+
+
+def _bare_figures(text: str) -> Iterator[WrittenFigure]:
+    """Yield the numbers of a text, each with its own unit."""
     names = [name.span() for name in _NAME.finditer(text)]
     for match in _NUMBER.finditer(text):
         if any(start <= match.start() < end for start, end in names):
@@ -114,7 +129,7 @@ def figures_in(text: str) -> Iterator[WrittenFigure]:
         decimals = len(digits.partition(".")[2])
         kind, factor = _UNITS.get((match["rest"] or "").strip(" -\n").lower(), ("", 1.0))
         written = text[match.start() : match.end()] if kind else match["digits"]
-        yield WrittenFigure(written.strip(), float(digits), decimals, kind, factor, match.end("digits"))
+        yield WrittenFigure(written.strip(), float(digits), decimals, kind, factor, match.start(), match.end("digits"))
     words = list(_WORDS.finditer(text.lower()))
     at = 0
     while at < len(words):
@@ -126,7 +141,7 @@ def figures_in(text: str) -> Iterator[WrittenFigure]:
         if value is not None and spelt != "one":
             unit = words[last].group() if last < len(words) else ""
             kind, factor = _UNITS.get(unit, ("", 1.0))
-            yield WrittenFigure(spelt, float(value), 0, kind, factor, words[last - 1].end())
+            yield WrittenFigure(spelt, float(value), 0, kind, factor, words[at].start(), words[last - 1].end())
         at = max(last, at + 1)
 
 
@@ -141,14 +156,15 @@ def _stands(figure: WrittenFigure, known: Sequence[WrittenFigure], text: str) ->
 
 def _is_same(figure: WrittenFigure, other: WrittenFigure) -> bool:
     """Whether one figure says what another does, rounded by a digit at most."""
-    if figure.kind and other.kind:
-        if figure.kind != other.kind:
-            return False
-        if figure.factor != other.factor:
-            amount, due = figure.value * figure.factor, other.value * other.factor
-            return abs(amount - due) <= _SAME[figure.kind] * due
+    if figure.kind and figure.kind != other.kind:
+        return False
+    if figure.kind and figure.factor != other.factor:
+        amount, due = figure.value * figure.factor, other.value * other.factor
+        return abs(amount - due) <= _SAME[figure.kind] * due
     if figure.value == other.value:
         return True
+    if figure.kind in ("mass", "time"):
+        return False
     if other.decimals:
         return figure.decimals == other.decimals - 1 and _rounded(other.value, figure.decimals) == figure.value
     is_large = other.value >= LARGE and not figure.kind

@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from willowbark.tools.appraisal import Level
 from willowbark.tools.appraisal.appraised import AppraisedRecord
 from willowbark.tools.appraisal.candidates import Candidate, label_sections, share_places
+from willowbark.tools.appraisal.judgement import JudgedDrug
 from willowbark.tools.appraisal.suitability import people_of
 from willowbark.tools.lexicon import withdrawal_of
 from willowbark.tools.mechanism import Chain, MechanismFindings, Step
@@ -116,7 +117,7 @@ def build_request(
         question=material.dossier.question,
         sources=sources,
         table=table,
-        levels={each.drug: _lowest(each, last) for each in candidates},
+        levels={each.drug: _rated_level(each) for each in candidates},
         barred=_list_barred(material),
         barred_classes=asked.excluded_classes,
         set_aside=frozenset(one.name for one in material.approval.set_aside),
@@ -304,18 +305,32 @@ def _list_barred(material: Material) -> dict[str, str]:
     return barred
 
 
-def _lowest(candidate: Candidate, judged: JudgeAssessment | None) -> Level:
-    """Return the lower of the judge's and the computed certainty; of a refuted drug the lowest."""
-    computed = candidate.appraisal.certainty.level.said
-    if candidate.appraisal.quality == "refuted":
-        return LEVELS[0]
-    levels = dict(getattr(judged, "levels", {}) or {})
-    return min((computed, levels.get(candidate.drug, computed)), key=LEVELS.index)
+def _rated_level(candidate: Candidate) -> Level:
+    """Return the certainty that counts, the lower of the judge's and the computed one; of a refuted drug the lowest."""
+    return LEVELS[0] if candidate.appraisal.quality == "refuted" else candidate.appraisal.certainty.level.said
 
 
 def _describe_judgement(judged: JudgeAssessment | None) -> list[str]:
+    """List what the judge made of the evidence: its own words with their keys, a line each."""
     if judged is None:
         return ["nothing: no judge spoke on what was found last"]
-    found = [f"Found: {each}" for each in judged.details.key_findings]
+    view = judged.view
+    lines = [judged.reasoning, *judged.details.reasons]
+    lines += [_with_keys(f"Decides: {reason.text}", reason.keys) for reason in view.decides]
+    lines += [_with_keys(f"Contradicts: {reason.text}", reason.keys) for reason in view.contradicts]
+    lines += [_describe_judged(drug) for drug in view.drugs]
+    lines += [f"Struck: {row.drug} in {row.key}, {row.reason}" for row in view.struck]
+    if not (view.decides or view.drugs):
+        lines += [f"Found: {finding}" for finding in judged.details.key_findings]
     gaps = [f"Missing: {gap}" for gap in judged.gaps]
-    return [judged.reasoning, *judged.details.reasons, *found, *gaps, f"Confidence: {judged.confidence:.2f}"]
+    return [*lines, *gaps, f"Confidence: {judged.confidence:.2f}"]
+
+
+def _describe_judged(drug: JudgedDrug) -> str:
+    level = f"{drug.level.said} certainty" if drug.level else "certainty cannot be told"
+    parts = [level, drug.reason, f"not for the people asked about: {drug.not_for}" if drug.not_for else ""]
+    return _with_keys(f"{drug.drug}: {'; '.join(filter(None, parts))}", drug.keys)
+
+
+def _with_keys(text: str, keys: Sequence[str]) -> str:
+    return f"{text} ({', '.join(keys)})" if keys else text

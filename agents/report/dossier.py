@@ -37,7 +37,7 @@ _LONGEST_EFFECT = 110  # characters
 _ORDER = ("contradicts", "missed", "supports")
 _SAYS = {"contradicts": "contradicting", "missed": "missed its primary outcome", "supports": "supporting"}
 _DISCLAIMER = "Drafted by Willowbark from published records, to be checked and completed by people. Not medical advice."
-_Citations = dict[str, int]
+_CitationNumbers = dict[str, int]
 
 
 def make_dossier(report: ReportContent) -> ReportTree:
@@ -47,7 +47,7 @@ def make_dossier(report: ReportContent) -> ReportTree:
     """
     supported = [each for each in report.candidates if each.supporting_citations]
     wanted = [each for each in supported if each.group != "established"] or supported
-    cited = _Citations()
+    cited = _CitationNumbers()
     chapters = [_chapter(report, candidate, cited) for candidate in wanted[:MOST_CANDIDATES]]
     rest = wanted[MOST_CANDIDATES:]
     opening = [paragraph(f"{report.generated_at:%Y-%m-%d} · {_DISCLAIMER}", look="small")]
@@ -67,7 +67,7 @@ def make_dossier(report: ReportContent) -> ReportTree:
     )
 
 
-def _chapter(report: ReportContent, candidate: DrugCandidate, cited: _Citations) -> Section:
+def _chapter(report: ReportContent, candidate: DrugCandidate, cited: _CitationNumbers) -> Section:
     rows = [row for row in report.evidence_table if row.drug == candidate.name and not row.retracted]
     studies = {study.key: study for study in report.studies}
     trials = [trial for trial in report.trials if candidate.name in trial.drugs]
@@ -82,12 +82,12 @@ def _chapter(report: ReportContent, candidate: DrugCandidate, cited: _Citations)
     return Section(candidate.name, f"brief-{candidate.name.replace(' ', '-')}", parts, level)
 
 
-def _cite(cited: _Citations, keys: Sequence[str]) -> Cite:
+def _cite(cited: _CitationNumbers, keys: Sequence[str]) -> Cite:
     return Cite(tuple(cited.setdefault(key, len(cited) + 1) for key in keys))
 
 
 def _effect(
-    report: ReportContent, candidate: DrugCandidate, rows: Sequence[EvidenceRow], cited: _Citations
+    report: ReportContent, candidate: DrugCandidate, rows: Sequence[EvidenceRow], cited: _CitationNumbers
 ) -> Iterator[Block]:
     """Yield the counts, the reasons of the certainty, and the studies that decide, failures first."""
     numbers = (
@@ -127,7 +127,7 @@ def _form(
     candidate: DrugCandidate,
     rows: Sequence[EvidenceRow],
     studies: dict[str, Study],
-    cited: _Citations,
+    cited: _CitationNumbers,
 ) -> Iterator[Block]:
     """Yield how the drug is given by its labels and databases, and how in the studies."""
     labelled = [
@@ -160,7 +160,7 @@ def _safety(
     candidate: DrugCandidate,
     rows: Sequence[EvidenceRow],
     trials: Sequence[TrialRow],
-    cited: _Citations,
+    cited: _CitationNumbers,
 ) -> Iterator[Block]:
     """Yield warnings of labels, tolerability in the studies, and posted serious events by group."""
     lines: list[str | RichText] = [*candidate.cautions]
@@ -176,7 +176,7 @@ def _safety(
     yield points(lines[:MOST_TRIALS]) if lines else paragraph("No warning, tolerability or posted event was found.")
 
 
-def _sponsors(report: ReportContent, trials: Sequence[TrialRow], cited: _Citations) -> Iterator[Block]:
+def _sponsors(report: ReportContent, trials: Sequence[TrialRow], cited: _CitationNumbers) -> Iterator[Block]:
     rows = [
         Row(
             (

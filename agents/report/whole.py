@@ -127,7 +127,8 @@ def _list_written(report: ReportContent) -> list[str]:
     written = report.written
     if written is None or not written.answer:
         return []
-    return [written.warning, *(sentence.text for sentence in written.answer), f"({written.provenance})"]
+    warning = [written.warning] if written.warning else []
+    return [*warning, *(sentence.text for sentence in written.answer), f"({written.provenance})"]
 
 
 def _make_whole(text: str, report: ReportContent) -> str:

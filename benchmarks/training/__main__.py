@@ -26,18 +26,22 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 from benchmarks.training.calibration import Settled, describe, list_verdicts, settle
-from benchmarks.training.cases import UNSURE, RecordCase, Source, cut_sources, read_sources
+from benchmarks.training.cases import UNSURE, RecordCase, Source, cut_source, cut_sources, read_sources
 from benchmarks.training.export import build_model, list_heads, measure_ranges
-from benchmarks.training.fitting import Fit, Plan, predict, predict_roles, score
+from benchmarks.training.fitting import Fit, Plan, predict, predict_roles, refine_roles, score
 from benchmarks.training.made import make_sources
 from benchmarks.training.network import Network, load_base
 from benchmarks.training.vocabulary import PACKAGE, Vocabulary, drop_seldom, find_base, read_vocabulary
 from benchmarks.training.word_heads import learn_words
 
-from willowbark.tools.reading.fields import CONDITION_ROLES
-from willowbark.tools.reading.view import Pieces
+from willowbark.tools.reading.document import Document
+from willowbark.tools.reading.fields import CONDITION_ROLES, FIELDS
+from willowbark.tools.reading.pooled import load_pooled
+from willowbark.tools.reading.view import Pieces, View
 from willowbark.tools.reading.words import WordHead
 
+MEASURED, MOST_APART = 20, 0.15
+"""Records by which the written file is compared with the network, and by how much it may differ."""
 SMOKE = Plan(epochs=1.0, size=8)
 
 
@@ -61,6 +65,7 @@ def train(sources: Sequence[Source], plan: Plan, out: Path, *, closing: bool) ->
     network = Network(len(vocabulary.names))
     load_base(network, base, vocabulary.kept, vocabulary.names)
     Fit(network, plan, out, _say).fit(parts["training"], parts["development"], pieces)
+    refine_roles(network, parts["training"], plan, _say)
     read = [pair for case in parts["training"] for pair in case.pairs if "verdict" in pair.values]
     truth = np.array([pair.values["verdict"] for pair in read])
     words = learn_words([pair.words for pair in read], truth, np.array([pair.weight for pair in read], np.float32))
@@ -82,7 +87,11 @@ def train(sources: Sequence[Source], plan: Plan, out: Path, *, closing: bool) ->
             **score(predictions),
             **score_roles(network, parts["development"]),
         },
-        "file": {"bytes": len(weights), "sha256": hashlib.sha256(weights).hexdigest()},
+        "file": {
+            "bytes": len(weights),
+            "sha256": hashlib.sha256(weights).hexdigest(),
+            "distance from floats": measure_difference(network, weights, sources, pieces),
+        },
     }
     if closing:
         apart = predict(network, parts["closing"])
@@ -128,6 +137,25 @@ def write_weights(trained: Trained, cases: Sequence[RecordCase], path: Path) -> 
     }
     np.savez_compressed(path, **arrays)
     return path.read_bytes()
+
+
+def measure_difference(network: Network, weights: bytes, sources: Sequence[Source], pieces: Pieces) -> float:
+    """Return how far probabilities of the written file are from the network's, in the median of the most moved field.
+
+    Raises:
+        ValueError: they differ so much that the file must be wrong.
+    """
+    reader = load_pooled(weights, threads=1)
+    distances = []
+    for source in [source for source in sources if source.asks][:MEASURED]:
+        document = Document.cut(source.title, source.text, source.types)
+        for row in predict(network, [cut_source(source, pieces)]):
+            answer = reader.tell_pair(View(document, row.case.ask.drug, row.case.ask.condition))
+            distances.append(max(np.abs(answer.fields[name] - row.fields[name]).max() for name in FIELDS))
+    distance = float(np.median(distances))
+    if distance > MOST_APART:
+        raise ValueError(f"the written weights tell probabilities {distance:.2f} from the network's: not to be used")
+    return round(distance, 3)
 
 
 def _say(text: str) -> None:

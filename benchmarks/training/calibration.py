@@ -13,8 +13,8 @@ from willowbark.tools.reading.fields import FIELDS
 from willowbark.tools.reading.words import WordHead, join_verdicts
 
 POWERS = np.arange(0.1, 1.51, 0.1)
-RIGHT = {"supports": 0.94, "contradicts": 0.80}
-"""How many of the verdicts shown as such have to be right, where no colleague would disagree with the label."""
+RIGHT = {"supports": 0.90, "contradicts": 0.80}
+"""How many of the verdicts shown as such have to be right, of all labels."""
 SHOWN_FROM = np.arange(0.4, 0.96, 0.01)
 FEWEST = 5
 """Verdicts that have to be shown for a share of them to be looked at."""
@@ -62,14 +62,21 @@ def settle(verdicts: Verdicts, unsure: float) -> Settled:
 
 
 def _find_least(joined: Floats, verdicts: Verdicts, name: str) -> float:
-    """Return the least probability from which on a verdict is right often enough; 1 if there is none."""
+    """Return the least probability from which on a verdict is right often enough, there and above; 1 if there is none.
+
+    One that holds at a point alone would be chosen by chance.
+    """
     at = FIELDS["verdict"].index(name)
-    able = (joined.argmax(1) == at) & verdicts.is_sure
-    for least in SHOWN_FROM:
+    able = joined.argmax(1) == at
+    settled = 1.0
+    for least in SHOWN_FROM[::-1]:
         shown = able & (joined[:, at] >= least)
-        if shown.sum() >= FEWEST and (verdicts.truth[shown] == at).mean() >= RIGHT[name]:
-            return float(least)
-    return 1.0
+        if shown.sum() < FEWEST:
+            continue
+        if (verdicts.truth[shown] == at).mean() < RIGHT[name]:
+            break
+        settled = float(least)
+    return settled
 
 
 def describe(verdicts: Verdicts, settled: Settled) -> dict[str, Any]:

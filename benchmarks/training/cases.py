@@ -31,7 +31,7 @@ UNSURE = 0.6
 _DEVELOPMENT = 12  # one record in so many
 _AIMS = {"treat": "treat_target", "prevent": "prevent_target"}
 _TARGET = frozenset(_AIMS.values())
-_NO_TARGET = frozenset({"people", "outcome", "mention"})
+_NO_TARGET = frozenset(CONDITION_ROLES) - _TARGET
 _AT_MOST = 8  # conditions of a study reading
 
 
@@ -228,13 +228,15 @@ def _find_sentence(document: Document, start: int | None) -> int:
 
 
 def _find_roles(values: Mapping[str, str]) -> frozenset[str]:
-    """Return which roles a condition may have by what was said of one drug in it."""
-    if values["role"] == "cause" or values["kind"] == "harm":
-        return frozenset({"adverse_effect", "outcome"})
+    """Return which roles a condition may have by what was said of one drug in it: whether it is the target, no more.
+
+    A narrower guess (an adverse effect where the drug is a cause) teaches the head to tell nothing else.
+    """
     is_on_it = values["match"] in ("same", "narrower") and values["kind"] in ("efficacy", "surrogate")
     if is_on_it and values["role"] in ("tested", "combined", "comparator"):
         return _TARGET
-    if values["match"] in ("complication", "broader", "other") or values["role"] == "other_use":
+    is_elsewhere = values["match"] in ("complication", "broader", "other")
+    if is_elsewhere or values["role"] in ("other_use", "cause") or values["kind"] == "harm":
         return _NO_TARGET
     return frozenset(CONDITION_ROLES)
 

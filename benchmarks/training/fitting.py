@@ -28,6 +28,8 @@ RATE, DEEPER, SIGNS, HEADS = 1.5e-4, 0.9, 3.0, 5.0
 """Of the last layer; how much of it each layer below has; factors for the signs' table and for heads."""
 RISE, LEAST, CLIP = 60, 0.03, 1.0
 AVERAGE = 0.99
+ROLE_RATE, ROLE_PASSES = 3e-4, 6
+"""Of the heads for conditions, when they are fitted alone at the end."""
 SAVED = 100
 """Steps between checkpoints."""
 
@@ -168,6 +170,38 @@ class Fit:
             for name, weights in self.own.items():
                 self.averages[name].lerp_(weights, 1 - share)
         return parts
+
+
+def refine_roles(network: Network, cases: Sequence[RecordCase], plan: Plan, say: Callable[[str], None]) -> None:
+    """Fit the heads for conditions alone, on conditions whose role a reader told; everything else stays as it is."""
+    chosen = [_keep_told(case) for case in cases]
+    chosen = [case for case in chosen if case.conditions]
+    own = [weights for name, weights in network.named_parameters() if name.startswith("condition_")]
+    network.requires_grad_(False)
+    for weights in own:
+        weights.requires_grad_(True)
+    optimizer = torch.optim.AdamW(own, lr=ROLE_RATE, weight_decay=0.05)
+    torch.manual_seed(plan.seed)
+    network.train()
+    for turn in range(ROLE_PASSES if chosen else 0):
+        losses = []
+        for batch_cases in order_cases(chosen, plan.size, plan.seed + turn):
+            batch = make_batch(batch_cases)
+            with torch.autocast("cpu", torch.bfloat16):
+                answers = network(batch)
+            truth = batch.roles.long().argmax(-1)
+            loss = functional.cross_entropy(answers.roles, truth)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            losses.append(float(loss.detach()))
+        say(f"roles of conditions, {len(chosen)} records, pass {turn + 1}: {np.mean(losses):.3f}")
+
+
+def _keep_told(case: RecordCase) -> RecordCase:
+    """Return a record with one pair, which a batch needs, and the conditions whose role is told."""
+    told = tuple(row for row in case.conditions if len(row.roles) == 1)
+    return case._replace(pairs=case.pairs[:1], conditions=told if case.pairs else ())
 
 
 def _group(name: str, weights: Tensor) -> dict[str, Any]:

@@ -208,13 +208,15 @@ class RunQuestionArgs(BaseModel, extra="forbid"):
     question: str = Field(min_length=1, max_length=2000, description="Such as: is it safe in pregnancy?")
 
 
+_UNSAID = frozenset({"file", "error", "seconds", "every_condition"})
+"""Parts of a correction that a client cannot say: it names no file of this machine, and measures no person."""
 _CORRECT_FIELDS: dict[str, Any] = {
     "run_id": (str, Field(description="A finished run")),
     "by": (str | None, Field(None, description="The person who says so, by name")),
-    **{name: (field.annotation, field) for name, field in ChangeRequest.model_fields.items() if name != "file"},
+    **{name: (field.annotation, field) for name, field in ChangeRequest.model_fields.items() if name not in _UNSAID},
 }
 CorrectArgs = create_model("CorrectArgs", __config__=ConfigDict(extra="forbid"), **_CORRECT_FIELDS)
-"""What to correct in a run: all that can be asked for but a file, since a client names none of this machine."""
+"""What to correct in a run."""
 
 
 class ResearchArgs(BaseModel, extra="forbid"):
@@ -604,17 +606,17 @@ class Server(FastMCP[Any]):
         end = asyncio.get_running_loop().time() + self.patience_s
         told = 0
         while True:
-            for step, line in enumerate(run.heard[told:], told):
+            while told < len(run.heard):
+                line = run.heard[told]
                 with suppress(*_CLIENT_LEFT):  # the run goes on
-                    if step == 0:
+                    if told == 0:
                         await context.info(line)
-                    await context.report_progress(step, message=line)
-            told = len(run.heard)
+                    await context.report_progress(told, message=line)
+                told += 1
             left = end - asyncio.get_running_loop().time()
             if run.task.done() or left <= 0:
                 break
-            if told == len(run.heard):
-                await run.wait_for_news(left)
+            await run.wait_for_news(left)
         if not run.task.done():
             return self._tell_so_far(run, args)
         return self._tell(await run.task, run.run_id)

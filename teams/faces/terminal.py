@@ -20,10 +20,14 @@ from ..run.board import Board, format_event
 from ..run.workspace import APPENDIX_FILE
 
 if TYPE_CHECKING:
-    from willowbark.agents.report.forms.blocks import ReportTree
+    from willowbark.agents.report.forms.blocks import Paragraph, ReportTree
     from willowbark.agents.report.model import ResearchReport
 
 COUNT_EVERY_S = 5.0  # between progress lines on reading, in a file or pipe
+_SAFETY = 2
+_OF_SAFETY = frozenset({"Cautions", "Failed or harmful", "Failed", "No benefit shown", "Mixed", "Corrected"})
+_OF_COURSE = frozenset({"Missing", "Read", "Not judged"})
+"""Labels of the first screen's notes that go last on a small screen, and of those that go before them."""
 LINES_AFTER = 6  # of the last screen, left for the report's path and the prompt
 
 
@@ -120,10 +124,10 @@ def print_report(document: "ReportTree", console: Console) -> None:
 
 
 def print_brief(document: "ReportTree", console: Console) -> None:
-    """Print the tables of candidates, then the answer, so that the whole answer is on the last screen.
+    """Print the answer, the tables of candidates, then the answer again, so that it is on the first and last screen.
 
-    Notes after the answer that do not fit are left out, first those on drugs that the tables list; the full report
-    has them.
+    Of the last answer, notes that do not fit are left out, safety last: first those on drugs that the tables list, then
+    what was read and is missing; cautions, failures and "not medical advice" stay even where they do not fit.
     """
     from rich.markdown import Markdown  # noqa: PLC0415  not needed in a pipe
 
@@ -137,11 +141,27 @@ def print_brief(document: "ReportTree", console: Console) -> None:
         listed = [Items(tuple(note.content for note in notes))] if notes else []
         return Markdown(blocks_in_markdown([replace(answer, blocks=(first, *listed))]))
 
-    while notes and len(console.render_lines(laid_out())) > console.height - LINES_AFTER:
-        del notes[0]
+    whole = laid_out()
+    while len(console.render_lines(laid_out())) > console.height - LINES_AFTER:
+        spare = min(notes, key=_rank_note, default=None)
+        if spare is None or _rank_note(spare) == _SAFETY:
+            break
+        notes.remove(spare)
+    last = laid_out()
+    console.print(whole)
     print_report(replace(document, sections=tuple(others)), console)
     console.print()
-    console.print(laid_out())
+    console.print(last)
+
+
+def _rank_note(note: "Paragraph") -> int:
+    """Rank a note of the answer by how long it stays on a small screen: drugs first to go, safety last."""
+    words = [str(getattr(node, "text", "")) for node in note.content]
+    label = words[0].rstrip(": ") if words else ""
+    is_flag = bool(note.content) and getattr(note.content[0], "style", "") == "flag"
+    if note.look == "lead" or is_flag or label in _OF_SAFETY or "medical advice" in " ".join(words):
+        return _SAFETY
+    return 1 if label in _OF_COURSE or note.look == "small" else 0
 
 
 def write_out(text: str) -> None:

@@ -158,7 +158,7 @@ function beside(report) {
     panel.focus({ preventScroll: true });
     const mark = one("mark", content);
     link.scrollIntoView({ block: innerWidth < 960 ? "start" : "center" });
-    panel.scrollTop = mark ? Math.max(0, mark.offsetTop - panel.clientHeight / 2) : 0;
+    panel.scrollTop = mark && !one(".says", content) ? Math.max(0, mark.offsetTop - panel.clientHeight / 2) : 0;
   });
 }
 

@@ -42,6 +42,9 @@ CAPABLE = ModelInfo(
 )
 
 
+NOT_FITTING = "the recorded example does not fit this version: `make example` records it anew"
+
+
 class PromptNotRecorded(WillowbarkError):
     """The example's run asked what its recording does not answer."""
 
@@ -54,6 +57,8 @@ class RecordedAnswers(ReplayChatCompletionClient):
     def __init__(self, answers: Mapping[str, CreateResult]) -> None:
         super().__init__([], model_info=CAPABLE)
         self._answers = answers
+        self.is_complete = True
+        """False once a prompt came that nobody answered before."""
 
     async def create(
         self,
@@ -71,7 +76,8 @@ class RecordedAnswers(ReplayChatCompletionClient):
         """
         answer = self._answers.get(request_key(messages, tools, json_output, extra_create_args))
         if answer is None:
-            raise PromptNotRecorded("the recorded example does not fit this version: `make example` records it anew")
+            self.is_complete = False
+            raise PromptNotRecorded(NOT_FITTING)
         return answer
 
 
@@ -101,9 +107,14 @@ async def example_stream(options: RunOptions | None = None) -> Events:
 
     Args:
         options: how and where it is shown and kept; question, model, library and settings are the recording's.
+
+    Raises:
+        PromptNotRecorded: the prompts have changed since it was recorded; rules would answer in the model's place.
     """
     recorded, client = read_recording()
     fixed = {name: getattr(recorded, name) for name in recorded.model_fields_set}
     fixed |= {"model_client": client, "offline": True, "settings": Settings()}
     async for event in research_stream((options or RunOptions()).model_copy(update=fixed)):
+        if not client.is_complete:
+            raise PromptNotRecorded(NOT_FITTING)
         yield event if event.report is None else event.model_copy(update={"data": label_report(event.report)})

@@ -118,7 +118,7 @@ class Readings:
         """Take what people say now, in place of what they said before."""
         if corrections != self.corrections:
             self.corrections = corrections
-            self._appraised.clear()
+            self._appraise_anew()
 
     def stop(self) -> None:
         """Stop reading; from now on, requests for unread records raise `ReadingStopped`."""
@@ -177,7 +177,7 @@ class Readings:
             self._given.clear()
             self._studies.clear()
             self._absent.clear()
-            self._appraised.clear()
+            self._appraise_anew()
         self.take(given, wanted, absent)
 
     def is_absent(self, record: Evidence) -> bool:
@@ -190,7 +190,7 @@ class Readings:
         missing = set(absent)
         if not missing <= self._absent:
             self._absent |= missing
-            self._appraised.clear()
+            self._appraise_anew()
         for read in studies:
             if self._studies.get(read.study.key) != read:
                 self._studies[read.study.key] = read

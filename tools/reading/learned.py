@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from functools import cache, reduce
 from importlib.resources import files
 from itertools import product
-from typing import cast, get_args
+from typing import NamedTuple, cast, get_args
 
 import numpy as np
 
@@ -98,6 +98,15 @@ def _pool_sentences(sentences: Mapping[int, Floats], zones: Sequence[str]) -> Fl
     return np.array(found, np.float32)
 
 
+class Answer(NamedTuple):
+    """What weights tell of a drug in a condition."""
+
+    fields: dict[str, Floats]
+    """Probabilities in the order of `FIELDS`."""
+    sentences: Mapping[int, Floats]
+    """By the order of a sentence the probabilities of what it carries, in the order of `SENTENCES`."""
+
+
 class LearnedReader:
     """Reads with weights trained on labels made by reading; the default if there is no language model.
 
@@ -113,8 +122,7 @@ class LearnedReader:
     def read_document(self, document: Document, drug: str, condition: str, key: str = "") -> Reading:
         """Read a record for a drug in a condition, and for its design and participants."""
         view, facts = View(document, drug, condition), document.once(facts_of, document)
-        states = self._encoder.of_view(view)
-        told = self._weights.probabilities(states, document.zones)
+        told, sentences = self._tell(view)
         if _reports_nothing(document, facts.design):
             for field, value in (("verdict", "none"), ("effect", "not_reported"), ("primary", "not_reported")):
                 told[field] = np.array([name == value for name in FIELDS[field]], np.float32)
@@ -125,16 +133,17 @@ class LearnedReader:
         primary, indication, alone = (
             FIELDS[name][int(told[name].argmax())] for name in ("primary", "indication", "alone")
         )
-        verdict = decide(told["verdict"], self._weights.lean if is_titled(view) else 0.0)
+        verdict = self._decide(view, told["verdict"])
         probability = float(told["verdict"][FIELDS["verdict"].index(verdict)])
         role, match, kind, comparator, effect, hedged, non_inferior = consistent(verdict, told)
-        quoted = _find_quoted(view, states.sentences, verdict)
+        quoted = _find_quoted(view, sentences, verdict)
         passages = () if quoted is None else (_passage(view, quoted),)
         if verdict == "supports":
-            sure = probability >= self._weights.sure and primary != "not_met"
+            sure = primary != "not_met"
         else:  # a failure is sure unless its sentence speaks of another drug alone
             signs = {"DRUG"} if quoted is None else set(view.sentences[quoted])
             sure = verdict != "contradicts" or "OTHER" not in signs or not signs.isdisjoint(("DRUG", "CLASS"))
+        sure &= probability >= self._find_least(verdict)
         return Reading(
             key=key,
             drug=drug,
@@ -152,13 +161,26 @@ class LearnedReader:
             hedged=hedged,
             non_inferior=non_inferior,
             passages=passages,
-            in_figures=_in_figures(view, states.sentences, verdict, passages),
+            in_figures=_in_figures(view, sentences, verdict, passages),
             probability=probability,
             sure=sure,
             harm=_harm(told),
             reader=self.name,
             version=self.version,
         )
+
+    def _tell(self, view: View) -> Answer:
+        """Return what the weights tell of a view."""
+        states = self._encoder.of_view(view)
+        return Answer(self._weights.probabilities(states, view.document.zones), states.sentences)
+
+    def _decide(self, view: View, chances: Floats) -> Verdict:
+        """Choose a verdict by the chances of each."""
+        return decide(chances, self._weights.lean if is_titled(view) else 0.0)
+
+    def _find_least(self, verdict: Verdict) -> float:
+        """Return the probability from which on a verdict is sure."""
+        return self._weights.sure if verdict == "supports" else 0.0
 
 
 def effect_chances(document: Document, drug: str, condition: str) -> dict[str, float]:

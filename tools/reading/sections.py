@@ -29,7 +29,7 @@ MIN_LIMIT_CHARACTERS, MAX_LIMIT_CHARACTERS = 30, 400  # shorter sentences announ
 GAP = "\n[…]\n"  # marks omitted sentences, so that no quote spans them
 
 
-class Place(NamedTuple):
+class SectionPlace(NamedTuple):
     """A section of a full text."""
 
     kind: str
@@ -50,11 +50,11 @@ def licence_of(record: Evidence) -> str | None:
     return read.get("licence") if read else None
 
 
-def places(record: Evidence, kind: SectionKind | None = None) -> list[Place]:
+def places(record: Evidence, kind: SectionKind | None = None) -> list[SectionPlace]:
     """Return the sections of the full text, in the article's order; only those of a kind, if one is given."""
     read = record.paper and record.paper.full_text
     listed = read.get("sections", ()) if read else ()
-    found = [Place(each.get("kind", ""), each.get("title", ""), each.get("text", "")) for each in listed]
+    found = [SectionPlace(each.get("kind", ""), each.get("title", ""), each.get("text", "")) for each in listed]
     return [place for place in found if kind is None or place.kind == kind]
 
 

@@ -17,7 +17,7 @@ from ..http.reply import Reply
 from ..http.transport import Transport
 from ..http.xml import read_trees, running_text
 from ..reading.screening import addressed_to_machines, set_aside
-from ..reading.sections import DecidingReason, Place, SectionKind
+from ..reading.sections import DecidingReason, SectionKind, SectionPlace
 from ..reading.text import says
 from ..records import ArticleSection, FullText
 from ..records.enclosure import visible
@@ -40,7 +40,7 @@ class ArticleText(NamedTuple):
     """The sections read from one article; of a table the lines are its caption, rows and footnotes."""
 
     pmcid: str
-    sections: tuple[Place, ...] = ()
+    sections: tuple[SectionPlace, ...] = ()
     licence: str | None = None
     """`CC BY 4.0`, or the article's own words; None where it gives no address of a licence."""
     is_cut: bool = False
@@ -67,7 +67,7 @@ def parse_full_text(xml: bytes, pmcid: str) -> ArticleText | None:
     return ArticleText(pmcid, (*prose, *tables), _licence(article), is_prose_cut or are_tables_cut)
 
 
-def _read_sections(body: Element) -> tuple[list[Place], bool]:
+def _read_sections(body: Element) -> tuple[list[SectionPlace], bool]:
     """Read results and limitations, each paragraph once; one that goes past its kind's limit is cut after a sentence.
 
     Returns:
@@ -89,7 +89,7 @@ def _read_sections(body: Element) -> tuple[list[Place], bool]:
     for (kind, heading), paragraphs in texts.items():
         joined = "\n".join(filter(None, paragraphs))
         if joined:
-            sections.append(Place(kind, heading, joined))
+            sections.append(SectionPlace(kind, heading, joined))
     return sections, is_cut
 
 
@@ -171,14 +171,14 @@ MAX_ROWS, MAX_COLUMNS, MAX_CELL_CHARS = 200, 16, 300
 _MAX_LABEL_CHARS, _MAX_NOTES = 60, 10
 
 
-def read_tables(article: Element) -> list[Place]:
+def read_tables(article: Element) -> list[SectionPlace]:
     """Read the tables of an article, in order; those given only as images are skipped."""
     return _read_all_tables(article)[0]
 
 
-def _read_all_tables(article: Element) -> tuple[list[Place], bool]:
+def _read_all_tables(article: Element) -> tuple[list[SectionPlace], bool]:
     """Read the tables of an article, and whether one, or part of one, was left out for its length."""
-    tables: list[Place] = []
+    tables: list[SectionPlace] = []
     room, is_cut = MAX_TABLES_CHARS, False
     for wrap in article.iter("table-wrap"):
         if len(tables) == MAX_TABLES or room <= 0:
@@ -191,7 +191,7 @@ def _read_all_tables(article: Element) -> tuple[list[Place], bool]:
     return tables, is_cut
 
 
-def _read_table(wrap: Element, number: int, room: int) -> tuple[Place | None, bool]:
+def _read_table(wrap: Element, number: int, room: int) -> tuple[SectionPlace | None, bool]:
     """Read a table by its label, or its number if it has none: caption, rows with their column names, and footnotes.
 
     A column's name is the head cells above it, from top to bottom. Lines beyond `room` characters are left out.
@@ -233,7 +233,7 @@ def _read_table(wrap: Element, number: int, room: int) -> tuple[Place | None, bo
         if room >= 0:
             shown.append(line)
     title = " ".join("".join(label.itertext()).split()).rstrip(" .:") if label is not None else ""
-    place = Place("table", title[:_MAX_LABEL_CHARS] or f"Table {number}", "\n".join(shown))
+    place = SectionPlace("table", title[:_MAX_LABEL_CHARS] or f"Table {number}", "\n".join(shown))
     return place, room < 0 or len(body) > MAX_ROWS
 
 
