@@ -95,6 +95,22 @@ class EvidenceDigest(BaseModel, frozen=True, extra="forbid"):
         return "\n".join([*told, *(["", self.rest] if self.rest else [])]).strip()
 
 
+def order_lines(lines: Iterable[EvidenceLine]) -> list[EvidenceLine]:
+    """Order lines: each drug's first, then each drug's second, and so on; inconclusive ones after all others.
+
+    Of a drug come supporting and contradicting lines in turns, the larger group first.
+    """
+    by_drug = dict[str, dict[str, list[EvidenceLine]]]()
+    for line in lines:
+        by_drug.setdefault(line.drug, {side: [] for side in DIRECTIONS})[line.direction].append(line)
+    queues = list[list[EvidenceLine]]()
+    for sides in by_drug.values():
+        pairs = zip_longest(*sorted((sides[side] for side in TOLD), key=len, reverse=True))
+        queues.append([*(line for pair in pairs for line in pair if line is not None), *sides["inconclusive"]])
+    turns = [line for turn in zip_longest(*queues) for line in turn if line is not None]
+    return sorted(turns, key=lambda line: line.direction not in TOLD)
+
+
 def make_digest(
     question: str, summary: str, lines: Iterable[EvidenceLine], most_bytes: int = MOST_BYTES
 ) -> EvidenceDigest:
@@ -106,19 +122,9 @@ def make_digest(
         lines: by drug in order, each drug's strongest studies first.
         most_bytes: of the digest as JSON, and as text.
     """
-    given, by_drug = list(lines), dict[str, dict[str, list[EvidenceLine]]]()
-    for line in given:
-        by_drug.setdefault(line.drug, {each: [] for each in DIRECTIONS})[line.direction].append(line)
-
-    # Each drug's lines: alternately supporting and contradicting, the larger group first; then inconclusive.
-    queues = list[list[EvidenceLine]]()
-    for found in by_drug.values():
-        sides = zip_longest(*sorted((found[told] for told in TOLD), key=len, reverse=True))
-        queues.append([*(line for pair in sides for line in pair if line is not None), *found["inconclusive"]])
-    turns = [line for turn in zip_longest(*queues) for line in turn if line is not None]
-    turns.sort(key=lambda line: line.direction not in TOLD)
-
-    drugs = list(by_drug)
+    given = list(lines)
+    turns = order_lines(given)
+    drugs = list(dict.fromkeys(line.drug for line in given))
 
     def digest_of(chosen: Sequence[EvidenceLine]) -> EvidenceDigest:
         shown = {line.drug for line in chosen}

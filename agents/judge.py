@@ -166,7 +166,7 @@ class JudgeAgent(Analyst[JudgeMemory], Component[JudgeAgentConfig]):
         again = await self._read_again(view.misread, cancellation_token)
         dossier.read_again += again.studies
         memory.wanted = draft.next_searches
-        memory.gaps = words.keep_all(draft.gaps) if words is not None else list(draft.gaps)
+        memory.gaps = words.keep_gaps(draft.gaps) if words is not None else list(draft.gaps)
         memory.assessed = iteration
 
         verdict = self._decide(draft, request, sources_breakdown(pool), words)

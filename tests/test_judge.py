@@ -21,6 +21,7 @@ from builders import (
 )
 
 from willowbark.agents.asking.claims import Verdicts
+from willowbark.agents.asking.fits import StudyTopic, ask_fits
 from willowbark.agents.assessment import (
     SETTLED_AFTER,
     SHOWN_RECORDS,
@@ -157,6 +158,25 @@ async def test_a_judges_own_words_stand_where_they_rest_on_what_was_read() -> No
     assert set(verdict.details.key_findings) == {f"propranolol: “{TRIAL.content.splitlines()[-1]}” (PMID 1)"}
     assert len(verdict.view.dropped) == 4
     assert "judge: 1 of the model's candidates excluded, since no record was read on them" in verdict.notes
+
+
+async def test_a_gap_may_name_a_drug_that_no_record_holds_and_a_strike_needs_its_reason() -> None:
+    strikes = [
+        {"evidence_key": "pmid:1", "drug": "propranolol", "reason": "It cured 987 patients."},
+        {"evidence_key": "pmid:2", "drug": "propranolol", "reason": "It is a subgroup."},
+    ]
+    verdict = await judged(*ROUND, answer=proposal(gaps=["Trials of timolol are missing."], strikes=strikes))
+    assert verdict.gaps == ["Trials of timolol are missing."]
+    assert verdict.view.struck == []
+    assert verdict.view.dropped == ["987 stands in none of its records"]
+
+
+async def test_topics_of_which_a_model_tells_nothing_are_counted() -> None:
+    topics = [StudyTopic(aim="treat", condition=name, people="") for name in ("migraine", "asthma")]
+    told = json.dumps({"fits": [{"number": 1, "condition": "yes", "people": "yes"}]})
+    answer = await ask_fits(scripted(told), QUESTION, topics, "x")
+    assert list(answer.fits) == [topics[0].name]
+    assert answer.failures == ["it left out 1 of 2 topics"]
 
 
 async def test_what_a_judge_strikes_counts_for_nothing_and_whom_a_drug_is_not_for_keeps_it_from_leading() -> None:

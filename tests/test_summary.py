@@ -10,10 +10,11 @@ from builders import QUESTION, ScriptedReader, asked, findings, material, record
 from hypothesis import given
 from hypothesis import strategies as st
 
+from willowbark.agents.checking.written import CheckedSentence, WrittenAnswer
 from willowbark.agents.findings import Dossier
 from willowbark.agents.report.content import BestEstimate, DrugCandidate, SummaryPart
 from willowbark.agents.report.material import Material
-from willowbark.agents.report.summary import ADVICE, first_screen, in_short, rate_confidence
+from willowbark.agents.report.summary import ADVICE, SUMMARY_LIMIT, first_screen, in_short, rate_confidence
 from willowbark.tools.appraisal import Level
 from willowbark.tools.appraisal.appraised import Readings
 from willowbark.tools.appraisal.certainty import find_outcome
@@ -229,3 +230,19 @@ def test_without_a_model_the_first_screen_sorts_and_words_no_efficacy() -> None:
         in told
     )
     assert [told.count(name) for name in ("cyclandelate", "naproxen", "timolol", "riboflavin")] == [1, 1, 1, 1]
+
+
+def test_a_written_summary_keeps_cautions_and_what_was_not_checked() -> None:
+    sentence = CheckedSentence(text="Propranolol reduced attacks. " * 30, citations=["pmid:1"])
+    written = WrittenAnswer(answer=[sentence], writer="m", checker="m")
+    parts = [
+        SummaryPart(text="Propranolol helps."),
+        SummaryPart(label="Cautions", text="boxed warning: propranolol."),
+        SummaryPart(label="Not checked", text="for pregnancy: propranolol; no label was read."),
+        SummaryPart(text="This is not medical advice."),
+    ]
+    line = in_short(parts, written)
+    assert "Cautions: boxed warning: propranolol." in line
+    assert "Not checked: for pregnancy: propranolol" in line
+    assert line.endswith("This is not medical advice.")
+    assert len(line) <= SUMMARY_LIMIT

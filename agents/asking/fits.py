@@ -9,6 +9,7 @@ from willowbark.agents.autogen import CancellationToken, ChatCompletionClient, R
 from willowbark.tools.appraisal.views import Fitting, MatchedStudy
 from willowbark.tools.records.enclosure import enclose_lines
 from willowbark.tools.records.study import Study
+from willowbark.tools.wording import counted
 
 from .answers import ModelAnswer, ask, prompt, to_ask
 from .drafts import Count, Draft, UpTo
@@ -82,7 +83,8 @@ async def ask_fits(
         marker: marks the block of topics, which are words of records.
         cancellation_token: stops the request.
     """
-    numbered = list(topics)[:MOST_TOPICS]
+    every = list(topics)
+    numbered = every[:MOST_TOPICS]
     lines = [{"number": number, **topic.model_dump()} for number, topic in enumerate(numbered, 1)]
     said = f"Question: {' '.join(question.split())}\n{enclose_lines(lines, marker)}"
     messages = to_ask(prompt("fit.md"), said, source="judge")
@@ -91,6 +93,9 @@ async def ask_fits(
     for row in answer.given.fits if answer.given is not None else ():
         if 1 <= row.number <= len(numbered):
             found.fits[numbered[row.number - 1].name] = TopicFit(condition=row.condition, people=row.people)
+    untold = len({topic.name for topic in every} - found.fits.keys())
+    if untold and not found.failures:
+        found.failures.append(f"it left out {untold} of {counted(len(every), 'topic')}")
     return found
 
 

@@ -54,11 +54,12 @@ class CheckedWords:
 
     def view(self, draft: JudgeDraft, by: str) -> JudgeView:
         """Return what stands of a judge's draft."""
-        struck = [
-            StruckRow(key=row.evidence_key, drug=generic_name(row.drug), reason=self.keep(row.reason))
-            for row in draft.strikes
-            if generic_name(row.drug) in self._drugs.get(row.evidence_key, ())
-        ]
+        struck = list[StruckRow]()
+        for row in draft.strikes:
+            drug = generic_name(row.drug)
+            reason = self.keep(row.reason) if drug in self._drugs.get(row.evidence_key, ()) else ""
+            if reason:  # a row that counts for nothing says why
+                struck.append(StruckRow(key=row.evidence_key, drug=drug, reason=reason))
         misread = [
             MisreadRecord(key=row.evidence_key, reason=self.keep(row.reason))
             for row in draft.misread
@@ -99,11 +100,11 @@ class CheckedWords:
             dropped=self.dropped,
         )
 
-    def keep_all(self, texts: Iterable[str]) -> list[str]:
-        """Return those of several texts that stand."""
-        return [kept for kept in map(self.keep, texts) if kept]
+    def keep_gaps(self, texts: Iterable[str]) -> list[str]:
+        """Return those of several gaps that stand; a drug of which nothing was read is what a gap may name."""
+        return [gap for gap in (self.keep(text, names_unread=True) for text in texts) if gap]
 
-    def keep(self, text: str, keys: Sequence[str] = ()) -> str:
+    def keep(self, text: str, keys: Sequence[str] = (), *, names_unread: bool = False) -> str:
         """Return a text on one line if its figures and drugs stand in the records named, else in any; else nothing."""
         said = " ".join(visible(text).split())
         if _MARKUP.search(said) or addressed_to_machines(said):
@@ -119,7 +120,7 @@ class CheckedWords:
                 return ""
         drugs = self._known.union(*(self._drugs[key] for key in among)) if among else self._known
         for mention in find_drugs(said):
-            if mention.name not in drugs:
+            if mention.name not in drugs and not names_unread:
                 self.dropped.append(f"{mention.name} is in none of its records")
                 return ""
         return said

@@ -154,8 +154,7 @@ class Material:
     @property
     def unread(self) -> int:
         """Number of records found but not read because the run was stopped."""
-        # Records read side by side can be merged while a stop counts them: then more were read than are left.
-        return max(0, self.readings.found - self.readings.done) if self.readings.was_stopped else 0
+        return self.readings.unread if self.readings.was_stopped else 0
 
     @property
     def topic(self) -> str:

@@ -46,7 +46,8 @@ CONFIDENCE = {"high": 0.9, "moderate": 0.7, "low": 0.45, "very_low": 0.2}
 CONFIDENCE_LOST = 0.1  # for each source that never answered
 ADVICE = "This is not medical advice."
 _FAILED, _MISSED, _MIXED, _NOT_JUDGED = "Failed", "No benefit shown", "Mixed", "Not judged"
-_KEPT = (_FAILED, _MISSED, _MIXED, "Cautions", "Not checked", "Read", "Missing", _NOT_JUDGED)
+_SAFETY = ("Cautions", "Not checked")
+_KEPT = (_FAILED, _MISSED, _MIXED, *_SAFETY, "Read", "Missing", _NOT_JUDGED)
 _MAY_LEAD: tuple[DrugPlace, ...] = ("benefit", "standard", "mixed", "not_judged", "preclinical")
 """Places of drugs of which the first screen says whether they were looked up for the people asked about."""
 _BARRING_MARKS = tuple(beginning.lower() for beginning in BARRING)
@@ -165,9 +166,14 @@ def in_short(parts: Sequence[SummaryPart], written: WrittenAnswer | None = None)
 
 
 def _shorten_written(parts: Sequence[SummaryPart], written: WrittenAnswer) -> str:
-    """Return as many sentences of a written answer as fit; what is missing and the advice come last."""
+    """Return as many sentences of a written answer as fit; cautions, what was not checked and the advice come last."""
     first, last = parts[0], parts[-1]
-    kept = [f"{written.warning} {last.line}".strip()]
+    end = f"{written.warning} {last.line}".strip()
+    safety = ""
+    for part in parts:
+        if part.label in _SAFETY and len(safety) + len(part.line) + len(end) < SUMMARY_LIMIT // 2:
+            safety = f"{safety}{part.line} "
+    kept = [f"{safety}{end}"]
     room = SUMMARY_LIMIT - len(kept[0]) - 1
     for sentence in written.answer:
         if len(sentence.text) >= room:

@@ -5,8 +5,7 @@ corrected, and that it is not medical advice. Where bytes are short, whole quote
 """
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import zip_longest
+from collections.abc import Iterator, Sequence
 
 from pydantic import BaseModel, Field
 
@@ -15,7 +14,7 @@ from willowbark.tools.records.enclosure import enclose_lines, escape, new_marker
 from willowbark.tools.records.registry import title_of
 from willowbark.tools.wording import listed
 
-from ..findings import DIRECTIONS, NOT_RATED, TOLD, EvidenceDigest, EvidenceLine, describe_study
+from ..findings import DIRECTIONS, NOT_RATED, EvidenceDigest, EvidenceLine, describe_study, order_lines
 from .content import NOT_REPORTED, ReportContent
 from .forms import record_name, url_of
 
@@ -115,7 +114,7 @@ def whole_answer(report: ReportContent, most_bytes: int) -> WholeAnswer:
     lines = list(_list_lines(report))
     drugs = list(dict.fromkeys(line.drug for line in lines))
     chosen = list[EvidenceLine]()
-    for line in _order_lines(lines):
+    for line in order_lines(lines):
         larger = _with_lines(bare, [*chosen, line], lines, drugs)
         if max(len(larger.model_dump_json().encode()), len(larger.as_text().encode())) <= most_bytes:
             chosen.append(line)
@@ -192,16 +191,3 @@ def _list_lines(report: ReportContent) -> Iterator[EvidenceLine]:
                     id=row.key,
                     quote=take_sentences(row.sentence, MOST_QUOTE),
                 )
-
-
-def _order_lines(lines: Iterable[EvidenceLine]) -> list[EvidenceLine]:
-    """Order lines: each drug's strongest first, supporting and contradicting in turns, then each drug's second."""
-    by_drug = dict[str, dict[str, list[EvidenceLine]]]()
-    for line in lines:
-        by_drug.setdefault(line.drug, {each: [] for each in DIRECTIONS})[line.direction].append(line)
-    queues = list[list[EvidenceLine]]()
-    for found in by_drug.values():
-        sides = zip_longest(*sorted((found[told] for told in TOLD), key=len, reverse=True))
-        queues.append([*(line for pair in sides for line in pair if line is not None), *found["inconclusive"]])
-    turns = [line for turn in zip_longest(*queues) for line in turn if line is not None]
-    return sorted(turns, key=lambda line: line.direction not in TOLD)

@@ -5,6 +5,7 @@ from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequenc
 from contextlib import AsyncExitStack, aclosing
 from dataclasses import dataclass, field
 from datetime import datetime
+from pathlib import Path
 from typing import Any, cast
 
 from willowbark.agents.approval import Approval, ApprovalMessage
@@ -249,9 +250,7 @@ class Course:
         before = journal.find_reading(CORRECTIONS)
         if before is not None:
             return CorrectionBook.from_content(before)
-        path = self.options.corrections
-        if path is None and journal.ledger_path is not None:
-            path = corrections_beside(journal.ledger_path)
+        path = self._find_corrections()
         if path is None or journal.replaying or self._earlier:
             return CorrectionBook()
         corrections = read_corrections(path).on_conditions(conditions_of(parse_question(self.question)))
@@ -259,11 +258,16 @@ class Course:
             journal.keep_reading(CORRECTIONS, corrections.to_content())
         return corrections
 
+    def _find_corrections(self) -> Path | None:
+        """Return the file of corrections: the one asked for, else the one beside the ledger; None without either."""
+        if self.options.corrections is not None:
+            return self.options.corrections
+        ledger = self.journal.ledger_path
+        return None if ledger is None else corrections_beside(ledger)
+
     def _keep_decision(self, message: BaseChatMessage) -> None:
         """Keep as corrections that a person set drugs aside, for later runs on the condition."""
-        path = self.options.corrections
-        if path is None and self.journal.ledger_path is not None:
-            path = corrections_beside(self.journal.ledger_path)
+        path = self._find_corrections()
         if not isinstance(message, ApprovalMessage) or message.content.decided_by != "person" or path is None:
             return
         condition = conditions_of(parse_question(self.question))[0]

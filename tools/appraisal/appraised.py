@@ -132,7 +132,17 @@ class Readings:
     def begin(self, pool: Iterable[Evidence]) -> None:
         """Count the studies in a run's records, and those already read."""
         studies = [record for record in pool if kind_of(record) in STUDIES]
-        self.found, self.done = len(studies), sum(not self._done.isdisjoint(names_of(each)) for each in studies)
+        with self._lock:
+            self.found = len(studies)
+            self.done = sum(not self._done.isdisjoint(names_of(each)) for each in studies)
+
+    @property
+    def unread(self) -> int:
+        """Number of records to read that were not.
+
+        Records read ahead for one specialist after another's were counted are done, and not among those found.
+        """
+        return max(0, self.found - self.done)
 
     def expect(self, count: int) -> None:
         """Count records that are to be read."""
