@@ -453,19 +453,9 @@ def _appraise_by_readers(
     edited: EditedStudy | None = None,
 ) -> AppraisedRecord:
     """Appraise a record by what readers read; `edited` is their study with fields that people filled."""
-    condition, document = condition_in(record, asked), Document.of(record)
-    posted = None
-    if kind_of(record) == "trial":
-        reading, posted = registered_reading(record, drug, condition, condition_names(asked))
-        found = readings.beside(reading, record, document)
-        found = found[::-1] if reading.kind == "efficacy" else found  # posted results before a model's reading
-    else:
-        found = readings.of(record, drug, condition)
-        if found[0].verdict in ("none", "neutral") and found[0].effect == "not_reported":
-            results = opening_results(record)
-            text = Document.cut(document.title, results, document.types)
-            again = readings.of(record, drug, condition, text) if results else found
-            found = again if again[0].verdict in ("supports", "contradicts") else found
+    condition = condition_in(record, asked)
+    document = Document.of(record)
+    found, posted = _read_for_drug(record, drug, condition, asked, readings)
     given = readings.study_of(record, document) if found[0].reader == "model" else None
     if given is not None:
         study = given.study
@@ -494,17 +484,40 @@ def _appraise_by_readers(
     by_words = len(found) == 1 or found[0].reader == "posted"  # a model's reading is not changed
     if by_words and item.direction in DECIDED and is_other_use and _prevents(document, found[0]) == asked.is_acute:
         item = item.model_copy(update={"direction": Direction.inconclusive})
-    rests_on = told.passage.text if told.passage else ""
-    decides = found[0].reader == "posted" or item.is_telling
-    stopped = record.metadata.get("why_stopped")
-    is_by_stop = item.direction is Direction.contradicts and direction_of(found[0].verdict) is not item.direction
-    is_quoted = found[0].reader == "model" and found[0].passages and not is_by_stop
-    if stopped and not is_quoted and (item.why_stopped_kind in _FOR_CAUSE or found[0].kind == "none"):
-        rests_on, decides = str(stopped), True
-    sentence = rests_on if decides else ""
+    sentence = _find_sentence(record, found[0], item, told)
     return AppraisedRecord(
         item=item, study=study, stance=stance, told=told, sentence=sentence, posted=posted, readings=found
     )
+
+
+def _read_for_drug(
+    record: Evidence, drug: str, condition: str, asked: Question, readings: Readings
+) -> tuple[tuple[Reading, ...], PostedFinding | None]:
+    """Return the readings of a record for a drug, the one that counts first, and the results that a trial posted."""
+    document = Document.of(record)
+    if kind_of(record) == "trial":
+        reading, posted = registered_reading(record, drug, condition, condition_names(asked))
+        found = readings.beside(reading, record, document)
+        # What a registry posted comes before what a model read of it.
+        return (found[::-1] if reading.kind == "efficacy" else found), posted
+    found = readings.of(record, drug, condition)
+    is_silent = found[0].verdict in ("none", "neutral") and found[0].effect == "not_reported"
+    results = opening_results(record) if is_silent else ""
+    if not results:
+        return found, None
+    again = readings.of(record, drug, condition, Document.cut(document.title, results, document.types))
+    return (again if again[0].verdict in ("supports", "contradicts") else found), None
+
+
+def _find_sentence(record: Evidence, reading: Reading, item: AppraisedItem, told: ToldResult) -> str:
+    """Return what gives a record's direction: the passage shown, or why a trial stopped; empty if nothing decides."""
+    stopped = record.metadata.get("why_stopped")
+    is_by_stop = item.direction is Direction.contradicts and direction_of(reading.verdict) is not item.direction
+    is_quoted = reading.reader == "model" and reading.passages and not is_by_stop
+    if stopped and not is_quoted and (item.why_stopped_kind in _FOR_CAUSE or reading.kind == "none"):
+        return str(stopped)
+    decides = reading.reader == "posted" or item.is_telling
+    return told.passage.text if decides and told.passage else ""
 
 
 def _as_read_by_person(reading: Reading, edited: EditedStudy) -> Reading:
