@@ -161,6 +161,15 @@ def test_two_doses_without_a_difference_refute_nothing() -> None:
     assert [row.against for row in assemble_study([reading], document).comparisons] == ["baseline_on_drug"]
 
 
+@pytest.mark.parametrize(
+    ("end", "comparator"),
+    [("relative to propranolol alone.", "not_reported"), ("than propranolol or placebo.", "placebo")],
+)
+def test_what_was_no_better_than_a_control_tells_nothing_of_it_beside_placebo(end: str, comparator: str) -> None:
+    held = hold(f"Timolol provided no additional relief {end}", effect="no_difference")
+    assert (held.reading.role, held.reading.comparator) == ("comparator", comparator)
+
+
 def test_a_models_reading_is_not_held_again() -> None:
     document = Document.cut("", "Timolol had more side effects.")
     reading = make_reading(document, document.whole, "propranolol").model_copy(update={"reader": "model"})

@@ -10,6 +10,7 @@
 | of a review, without placebo or the number of people | a comparison that does not tell with what, nor of how many |
 | names another drug behind "than" or "versus" | compared with that |
 | names the drug behind "than" or "versus", or joined with others, alone | the comparator of another drug |
+| the same, and no placebo | no result beside placebo or nothing either |
 | names the drug behind "refractory to" or "after failure of" alone | mentioned, no result |
 | says that two drugs are as effective | no difference, equivalence shown |
 | says that either drug helped | against before |
@@ -73,6 +74,8 @@ def hold_to_passage(reading: Reading, document: Document) -> HeldReading:
         changes |= _temper(reading, passage)
     if passage.is_rival(reading.drug):
         changes |= {"role": "comparator"}
+        if reading.comparator in INERT and not says("nothing", passage.text):
+            changes |= {"comparator": "not_reported"}  # what was no better than it tells nothing of it beside placebo
     if reading.effect == "better" and passage.is_given_before(reading.drug):
         changes |= {"role": "mentioned", "effect": "not_reported"}
     if _is_on_other(reading, document):
