@@ -110,6 +110,11 @@ def test_an_abbreviation_joined_with_a_drug_is_a_partner_without_a_name() -> Non
     assert held.partners == ("another drug",)
 
 
+def test_two_drugs_given_together_are_a_combination() -> None:
+    held = hold("Mood improved in the group treated with propranolol and timolol together.")
+    assert (held.partners, held.reading.alone) == (("timolol",), False)
+
+
 def test_a_drug_tested_alone_beside_a_combination_is_credited() -> None:
     held = hold("Propranolol alone reduced attacks.", title="Propranolol plus amitriptyline, or propranolol")
     assert (held.reading.alone, held.partners) == (True, ())

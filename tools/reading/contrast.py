@@ -25,7 +25,7 @@ _DENIED = re.compile(r"\b(?:not|nor|neither)\s+(?:(?:with|by|in|for|of)\s+)?$", 
 _COMBINED_BEFORE = re.compile(
     r"\b(?:combinations?|combined) (?:therapy |treatment |use )?(?:of|with)\s+(?:[\w-]+\s+)?$", re.IGNORECASE
 )
-_COMBINED_AFTER = re.compile(r"\s*(?:[\w-]+\s+){0,2}combinations?\b", re.IGNORECASE)
+_COMBINED_AFTER = re.compile(r"\s*(?:(?:[\w-]+\s+){0,2}combinations?|(?:\w+\s+)?together)\b", re.IGNORECASE)
 _LISTING = re.compile(rf"{_JOINING}|\s*{_DOSE}(?:,|,? (?:and|or|with))\s*", re.IGNORECASE)
 _WITHOUT_COMMA = re.compile(rf"{_JOINING}|\s*{_DOSE}(?:and|or)\s*", re.IGNORECASE)
 """Behind a comma the sentence goes on: "after failure of methotrexate, baricitinib helped"."""
