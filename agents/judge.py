@@ -161,12 +161,12 @@ class JudgeAgent(Analyst[JudgeMemory], Component[JudgeAgentConfig]):
         answer = await ask(self._clients, asked, JudgeDraft, cancellation_token, request=request, aids=aids)
         draft, memory.refused = _sort_searches(answer.given or assessment(request), request)
         is_by_model = answer.by is not None and not reads_requests(answer.by)
-        words = CheckedWords(request.candidates) if is_by_model else None
-        view = words.view(draft, analyst_name(answer.by)) if words is not None else JudgeView()
+        words = CheckedWords(request.candidates)
+        view = words.view(draft, analyst_name(answer.by)) if is_by_model else JudgeView()
         again = await self._read_again(view.misread, cancellation_token)
         dossier.read_again += again.studies
         memory.wanted = draft.next_searches
-        memory.gaps = words.keep_gaps(draft.gaps) if words is not None else list(draft.gaps)
+        memory.gaps = words.keep_gaps(draft.gaps)
         memory.assessed = iteration
 
         verdict = self._decide(draft, request, sources_breakdown(pool), words)
@@ -189,7 +189,7 @@ class JudgeAgent(Analyst[JudgeMemory], Component[JudgeAgentConfig]):
         yield TextMessage(content=as_markdown(verdict), source=self.name, metadata={"role": "judge"})
         yield Response(chat_message=AssessmentMessage(content=verdict, source=self.name, models_usage=answer.usage))
 
-    def _keep_view(self, view: JudgeView, again: ReadingResults, words: CheckedWords | None) -> JudgeView:
+    def _keep_view(self, view: JudgeView, again: ReadingResults, words: CheckedWords) -> JudgeView:
         """Return a view with what earlier rounds struck and had read again."""
         memory = self._memory
         mended = {each.study.key for each in again.studies}
@@ -200,8 +200,7 @@ class JudgeAgent(Analyst[JudgeMemory], Component[JudgeAgentConfig]):
             if each.key not in before
         ]
         memory.struck += [row for row in view.struck if row not in memory.struck]
-        dropped = list(words.dropped) if words is not None else []
-        held = {"struck": list(memory.struck), "misread": list(memory.misread), "dropped": dropped}
+        held = {"struck": list(memory.struck), "misread": list(memory.misread), "dropped": list(words.dropped)}
         return view.model_copy(update=held)
 
     def _list_notes(
@@ -294,19 +293,19 @@ class JudgeAgent(Analyst[JudgeMemory], Component[JudgeAgentConfig]):
         )
 
     def _decide(
-        self, draft: JudgeDraft, request: AssessmentRequest, breakdown: dict[str, int], words: CheckedWords | None
+        self, draft: JudgeDraft, request: AssessmentRequest, breakdown: dict[str, int], words: CheckedWords
     ) -> JudgeAssessment:
         """Apply the rules to a draft: known candidates from the records, the decision from thresholds and budgets.
 
         A model ends the search by saying that it is enough; else it continues while reading pays, whatever the
-        confidence; then no further page is requested. `words` checks those of a model; None keeps a rule's.
+        confidence; then no further page is requested. `words` checks what it says.
         """
         dossier, limits, reading, iteration = self._memory.dossier, self.limits, request.progress, request.iteration
         known = {candidate.drug for candidate in request.candidates}
         without_reason = NO_REASON if known else NO_CANDIDATE
 
         def keep(text: str) -> str:
-            kept = words.keep(text) if words is not None else " ".join(text.split())
+            kept = words.keep(text)
             return kept if len(kept) >= SHORTEST_REASON else without_reason
 
         details = AssessmentDetails(

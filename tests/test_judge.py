@@ -168,7 +168,7 @@ async def test_a_gap_may_name_a_drug_that_no_record_holds_and_a_strike_needs_its
     verdict = await judged(*ROUND, answer=proposal(gaps=["Trials of timolol are missing."], strikes=strikes))
     assert verdict.gaps == ["Trials of timolol are missing."]
     assert verdict.view.struck == []
-    assert verdict.view.dropped == ["987 stands in none of its records"]
+    assert verdict.view.dropped == ["a figure stands in none of its records"]
 
 
 async def test_topics_of_which_a_model_tells_nothing_are_counted() -> None:
