@@ -26,8 +26,8 @@ BATCH_SHARE = 0.5  # of the list price, for tokens in a batch: both providers ch
 PUBLICATIONS, NEWS = 60, 6  # found and read in the first round, and added by each later round
 BATCH_TOKENS = 1_500  # of instructions and schema, sent once for each batch of publications
 RECORD_TOKENS = 860  # of a publication, and of what is extracted from it
-CHOICE_TOKENS, JUDGE_TOKENS = 8_000, 5_600  # of a round: its searches with their summaries, and its verdict
-REPORT_TOKENS = 9_000
+CHOICE_TOKENS, JUDGE_TOKENS = 14_000, 6_900  # of a round: its searches, what came and was read of them, its verdict
+REPORT_TOKENS = 26_000  # the answer, its check and its mending, in the recorded runs
 TEXT_TOKENS = 10_000  # of a full text that is shown whole: two real ones of 25 and 49 thousand characters took 6 and 12
 
 
@@ -204,9 +204,9 @@ def estimate(model: str, max_iterations: int, llm: LLMSettings, most_records: in
     """Estimate in one line the cost of a run on a common disease that uses all its rounds; a rare one needs less.
 
     >>> estimate("openai/gpt-4.1-mini", 2, LLMSettings(), 60)
-    'up to about 152,000 tokens, $0.10'
+    'up to about 184,000 tokens, $0.12'
     >>> estimate("openai/something-new", 2, LLMSettings(), 60)
-    'up to about 152,000 tokens, at a price that is not known'
+    'up to about 184,000 tokens, at a price that is not known'
     """
     publications = min(PUBLICATIONS + NEWS * (max_iterations - 1), most_records)
     tokens = {

@@ -196,13 +196,15 @@ async def test_each_role_is_asked_of_its_own_model_and_paid_for_at_its_own_price
 async def test_two_rounds_cost_no_more_than_is_said_and_no_prompt_holds_a_record_twice() -> None:
     client, report = await measured(2, QUESTION)
     assert report.total_papers_reviewed >= 50
-    assert client.tokens.total() <= 75_000
+    assert (
+        client.tokens.total() <= 105_000
+    )  # 69 records; the answer and its check take 13,000, what specialists say 9,000
     # a fifth: reflections see excerpts of records, which no other prompt shares, and few prompts read many records
     assert client.cacheable.total() >= 0.2 * client.tokens.total()
     read, beside = client.tokens["StudiesDraft"], client.cacheable.total() - client.cacheable["StudiesDraft"]
     assert read + beside >= 0.55 * client.tokens.total()  # at a batch's price with --batch, or cacheable
-    assert client.calls["choice of searches"] == 9  # of three specialists: one, a look at titles; in round 2 a look
-    assert len(client.steps) <= 9  # waves of readings, what is sent back and a further draft fall together or not
+    assert client.calls["choice of searches"] == 12  # of three specialists: one, a look at titles, their own words
+    assert len(client.steps) <= 10  # waves of readings, what is sent back and a further draft fall together or not
     told = estimate("openai/gpt-4.1-mini", 2, LLMSettings(), 300)
     (most,) = (int(each.replace(",", "")) for each in re.findall(r"(\d+,\d+)", told))
     assert most / 2 <= report.tokens_used <= most
