@@ -314,7 +314,7 @@ def test_one_command_mends_a_report_and_replay_gives_the_same(inside: Path) -> N
     key, drug = supporting_row(report_of_run())
     result = invoke("correct", "last", key, "--drug", drug, "--says", "contradicts", "--note", "swapped arms")
     assert result.exit_code == 0, result.output
-    assert f"{drug} direction supports → contradicts" in result.output
+    assert f"{drug}: {key} now found no benefit (before: found benefit)" in result.output
     report = report_of_run()
     assert key in next(each for each in report.candidates if each.name == drug).contradicting_citations
     assert f"corrected by Anna, {report.corrections[0].on}" in report.to_markdown() + report.to_appendix()

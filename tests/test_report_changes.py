@@ -51,7 +51,7 @@ def test_a_study_that_is_there_and_was_not_read_this_time_is_not_gone() -> None:
 @pytest.mark.parametrize(
     ("sides", "told"),
     [
-        ({"supports": ["pmid:1"]}, "pmid:1 found benefit by its present text (before: found no benefit)"),
+        ({"supports": ["pmid:1"]}, "pmid:1 now found benefit (before: found no benefit)"),
         (
             {"contradicts": ["pmid:1"], "missed": ["pmid:2"]},
             "a trial against placebo missed its primary outcome (pmid:2)",

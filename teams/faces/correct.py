@@ -9,12 +9,14 @@ from willowbark.agents.report.content import CorrectionLine
 from willowbark.agents.report.forms import record_name
 from willowbark.tools.errors import UsageError
 from willowbark.tools.whole_file import write_file
+from willowbark.tools.wording import counted
 
 from ..ledger import DEFAULT_PATH, Ledger
 from ..run.changes import ChangeRequest, parse_value, read_table
 from ..run.correcting import ask_changes
-from ..run.history import differences, stored_report
+from ..run.history import stored_report
 from ..run.labels import labels_of_run
+from ..run.report_changes import tell_changes
 
 
 def correct(
@@ -51,8 +53,9 @@ def correct(
     with Ledger.existing(DEFAULT_PATH) as ledger:
         before = ledger.report(run_id)
         made = asyncio.run(ask_changes(run_id, ledger, requests, by=by, root=root))
-    moved = differences(before or {}, made.model_dump(mode="json"))[1:]
-    return [*moved, f"Run {run_id}: {len(made.corrections)} corrections; next: willowbark show {run_id}"]
+    moved = tell_changes(before, made.model_dump(mode="json")) if before else []
+    number = counted(len(made.corrections), "correction")
+    return [*(moved or ["No drug's evidence moved."]), f"Run {run_id}: {number}; next: willowbark show {run_id}"]
 
 
 def list_words(run_id: str) -> list[str]:
@@ -73,4 +76,4 @@ def write_labels(run_id: str, path: Path) -> list[str]:
     with Ledger.existing(DEFAULT_PATH) as ledger:
         text, number = labels_of_run(run_id, ledger)
     write_file(path, text.encode())
-    return [f"{path}: {number} labels"]
+    return [f"{path}: {counted(number, 'label')}"]

@@ -114,7 +114,7 @@ def _tell_drug(
         phrases += _tell_new(drug, keys, side, sum(other == side for other in old.values()), after)
     for key in sorted(old.keys() & new.keys()):
         if old[key] != new[key]:
-            phrases.append(f"{key} {_SIDES[new[key]]} by its present text (before: {_SIDES[old[key]]})")
+            phrases.append(f"{key} now {_SIDES[new[key]]} (before: {_SIDES[old[key]]})")
     gone = sorted(old.keys() - new.keys())
     unread = [key for key in gone if key in present and key not in retracted]
     phrases += [_tell_gone(key, old[key], retracted) for key in gone if key not in unread]
