@@ -119,14 +119,16 @@ def progress(searches: Sequence[SourceReply], pool: Iterable[Evidence], most: in
         pool: all records.
         most: requested depth in records.
     """
-    read, hits, widest = Counter[tuple[str, str]](), Counter[tuple[str, str]](), Counter[str]()
-    ended = {(each.query, each.source) for each in searches if not each.records}  # failed, or ended early
-    for each in searches:
-        if (kind := gives(each.source)) in STUDIES:
-            key = each.query, each.source
-            read[key] += len(each.records)
-            hits[key] = max(hits[key], each.total)  # a later page may not repeat it
-            widest[kind] = max(widest[kind], each.total)  # sources of one kind find mostly the same records
+    read = Counter[tuple[str, str]]()
+    hits = Counter[tuple[str, str]]()
+    widest = Counter[str]()
+    ended = {(search.query, search.source) for search in searches if not search.records}  # failed, or ended early
+    for search in searches:
+        if (kind := gives(search.source)) in STUDIES:
+            key = search.query, search.source
+            read[key] += len(search.records)
+            hits[key] = max(hits[key], search.total)  # a later page may not repeat it
+            widest[kind] = max(widest[kind], search.total)  # sources of one kind find mostly the same records
     studies = sum(kind_of(record) in STUDIES for record in pool)
     unread = dict.fromkeys(key[0] for key, found in hits.items() if found > read[key] and key not in ended)
     return Progress(read=studies, hits=max(widest.total(), studies), most=most, unread=list(unread))
@@ -263,7 +265,7 @@ class AssessmentRequest(BaseModel, frozen=True, extra="forbid"):
     @property
     def readers(self) -> list[str]:
         """Names of the specialists that find publications and trials."""
-        return [each.name for each in self.specialists if "queries" in each.takes]
+        return [specialist.name for specialist in self.specialists if "queries" in specialist.takes]
 
     @property
     def is_read(self) -> bool:
@@ -273,7 +275,8 @@ class AssessmentRequest(BaseModel, frozen=True, extra="forbid"):
     @property
     def budget(self) -> str:
         """The run's remaining budget, in words."""
-        reading, limit = self.progress, self.max_tokens
+        reading = self.progress
+        limit = self.max_tokens
         left = f"{max(0, limit - self.tokens_used):,} of {limit:,} tokens left" if limit else "no limit of tokens"
         depth = f"{reading.read:,} of at most {reading.most:,} publications and trials read"
         if self.is_read:
@@ -285,13 +288,15 @@ class AssessmentRequest(BaseModel, frozen=True, extra="forbid"):
     def text(self) -> str:
         """The request as text for a language model."""
         shown = share_places(self.candidates, SHOWN_CANDIDATES)
-        found, failed = dict[str, dict[str, tuple[int, int]]](), dict[tuple[str, str], str]()
-        for each in self.searches:
-            query, source = each.query[:SHOWN_QUERY], each.source
+        found = dict[str, dict[str, tuple[int, int]]]()
+        failed = dict[tuple[str, str], str]()
+        for search in self.searches:
+            query = search.query[:SHOWN_QUERY]
+            source = search.source
             read, hits = found.setdefault(query, {}).get(source, (0, 0))
-            found[query][source] = read + len(each.records), max(hits, each.total)
-            if each.status is not Status.OK:
-                failed[query, source] = f" ({each.status.value})"
+            found[query][source] = read + len(search.records), max(hits, search.total)
+            if search.status is not Status.OK:
+                failed[query, source] = f" ({search.status.value})"
         searched = [
             f"- {query}: "
             + ", ".join(
@@ -300,12 +305,13 @@ class AssessmentRequest(BaseModel, frozen=True, extra="forbid"):
             for query, by in found.items()
         ]
         hypotheses = [
-            f"- {each.drug} on {each.target} ({each.effect}), {each.pathway}: {each.confidence:.2f}; "
-            f"{' | '.join(each.to_search_queries())}"
-            for each in self.hypotheses.hypotheses[:SHOWN_HYPOTHESES]
+            f"- {hypothesis.drug} on {hypothesis.target} ({hypothesis.effect}), {hypothesis.pathway}: "
+            f"{hypothesis.confidence:.2f}; "
+            f"{' | '.join(hypothesis.to_search_queries())}"
+            for hypothesis in self.hypotheses.hypotheses[:SHOWN_HYPOTHESES]
         ]
         unread = [f"- {query}" for query in self.progress.unread]  # whole, since they are given again as they stand
-        made = {each.query for each in self.searches}
+        made = {search.query for search in self.searches}
         trials = [f"- {query}" for query in trial_queries(parse_question(self.question)) if query not in made]
         refused = [f"- {unmarked(each)}" for each in self.refused]
         struck = [f"- {each.key} on {each.drug}: {unmarked(each.reason)}" for each in self.struck]
@@ -319,7 +325,7 @@ class AssessmentRequest(BaseModel, frozen=True, extra="forbid"):
                 f"{MIN_SCORE} of 10 for {'mechanism and ' if self.asks_mechanism else ''}candidates; it ends after "
                 f"round {self.most_rounds}.",
                 "Specialists:",
-                *(f"- {each.line}" for each in self.specialists),
+                *(f"- {specialist.line}" for specialist in self.specialists),
                 "What was read of the candidates, a study a line:",
                 enclose_lines(study_lines(shown), self.marker),
                 "Searches so far:",
@@ -355,7 +361,8 @@ def study_lines(candidates: Sequence[Candidate]) -> list[dict[str, Any]]:
 
     `SHOWN_READINGS` of each candidate; of more than `SHOWN_STUDIES` those of the first candidates.
     """
-    lines, shown = list[dict[str, Any]](), set[tuple[str, str]]()
+    lines = list[dict[str, Any]]()
+    shown = set[tuple[str, str]]()
     for candidate in candidates:
         for record in candidate.records[:SHOWN_READINGS]:
             line = study_line(candidate, record)

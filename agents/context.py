@@ -84,7 +84,8 @@ class RunContext:
         self._ahead: list[asyncio.Future[Any]] = []
         self._texts = set[str]()
         """Keys of the publications whose full texts were asked for before a model read them."""
-        self._reading, self._over = asyncio.Lock(), threading.Event()
+        self._reading = asyncio.Lock()
+        self._over = threading.Event()
         self._checked: tuple[tuple[object, ...], Checked] | None = None
 
     def read_ahead(self, records: Sequence[Evidence]) -> None:
@@ -218,10 +219,14 @@ class RunContext:
         strongest open records, in turn; published versions of preprints, which join the pool.
         """
         candidates = await self._appraise(question, pool)
-        keys = {r.key for each in candidates for r in each.records if each.has_verdict or r.item.retracted}
+        keys = {
+            r.key for candidate in candidates for r in candidate.records if candidate.has_verdict or r.item.retracted
+        }
         cited = sorted((record for record in pool if record.key in keys), key=lambda record: record.key)
         is_open = {record.key: record for record in pool if may_be_open(record)}
-        best = [[r.key for r in each.records if r.key in is_open][:TEXTS_PER_CANDIDATE] for each in candidates]
+        best = [
+            [r.key for r in candidate.records if r.key in is_open][:TEXTS_PER_CANDIDATE] for candidate in candidates
+        ]
         in_turns = [found[turn] for turn in range(TEXTS_PER_CANDIDATE) for found in best if turn < len(found)]
         open_ones = [is_open[key] for key in dict.fromkeys(in_turns)][: FULL_TEXT_LIMIT - len(self._texts)]
         checked, read, preprints = await asyncio.gather(

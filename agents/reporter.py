@@ -145,7 +145,8 @@ class ReportAgent(Analyst[ReportMemory], Component[ReportAgentConfig]):
                 memory.approval = message.content
             if isinstance(message, FindingsMessage | AssessmentMessage):
                 memory.usage += turns_of(message.source, message.content.iteration, message.models_usage, message)
-        run, dossier = self._run, memory.dossier
+        run = self._run
+        dossier = memory.dossier
         if not (memory.judged or memory.has_asked or run.stopped):
             memory.has_asked = True
             yield Response(chat_message=TextMessage(content=ASKS, source=self.name))
@@ -215,7 +216,8 @@ class ReportAgent(Analyst[ReportMemory], Component[ReportAgentConfig]):
         if material.aside and not any(candidate.has_verdict for candidate in material.candidates):
             return WritingOutcome()
         answering = self._prepare(material, mechanisms, aids)
-        outcome, clients = WritingOutcome(), self._clients
+        outcome = WritingOutcome()
+        clients = self._clients
         if answering is not None and not answering.basis.sources:
             return outcome  # each sentence has to cite something, and there is nothing
         if answering is not None:
@@ -224,7 +226,8 @@ class ReportAgent(Analyst[ReportMemory], Component[ReportAgentConfig]):
             outcome = answering_outcome(answering, self.name, iteration, clients)
         if answering is not None and not (answering.failure and clients):
             return outcome
-        question, pool = material.asked.text, list(material.pool)
+        question = material.asked.text
+        pool = list(material.pool)
         system_message = self._system_message if answering is None else prompt("claims.md")
         writing = Writing(self.name, system_message, question, pool, list(material.candidates), material.approval, aids)
         await writing.run(clients, token)
@@ -239,7 +242,8 @@ class ReportAgent(Analyst[ReportMemory], Component[ReportAgentConfig]):
 
     def _name_analyst(self, failure: str | None) -> str:
         """Name who wrote, with why another one did, and how many calls failed."""
-        analyst, failed = analyst_name(self._model_client), self._run.calls().said
+        analyst = analyst_name(self._model_client)
+        failed = self._run.calls().said
         if failure is not None:
             stand_in = analyst_name(self._fallback) if self._fallback else "nobody"
             return f"{stand_in}, since {analyst} {failed or f'gave no report: {failure}'}"
@@ -247,7 +251,8 @@ class ReportAgent(Analyst[ReportMemory], Component[ReportAgentConfig]):
 
     def _measure_work(self, failure: str | None, outcome: WritingOutcome, *, is_spent: bool) -> WorkShare | None:
         """Measure how much the model did that was asked for; None if none was asked for."""
-        memory, run = self._memory, self._run
+        memory = self._memory
+        run = self._run
         calls = run.calls()
         is_written: bool | None = failure is None
         if is_spent or (run.stopped and not calls.failed):  # a model that was not reached has not failed
@@ -315,9 +320,12 @@ def turns_of(
     """Return a turn's token usage, with reading listed separately; empty if it used none."""
     if usage is None:
         return []
-    read, batched, whole = (0, 0), (0, 0), WholeTexts()
+    read = (0, 0)
+    batched = (0, 0)
+    whole = WholeTexts()
     if isinstance(message, FindingsMessage):
-        read, batched = message.content.reading_tokens, message.content.batch_tokens
+        read = message.content.reading_tokens
+        batched = message.content.batch_tokens
         whole = message.content.whole_texts
     alone = _subtract(read, batched)
     whole_alone = _subtract(whole.tokens, whole.batch_tokens)

@@ -252,7 +252,8 @@ class SpecialistAgent(AssistantAgent, Component[SpecialistAgentConfig]):
         asked += [each.content for each in messages if isinstance(each, TextMessage) and each.source == "user"]
         run.asked = question = parse_question(follow_up(asked))
         self._bind_tools(found.iteration)
-        known_context, known = await self._model_context.save_state(), frozenset(self._was_read)
+        known_context = await self._model_context.save_state()
+        known = frozenset(self._was_read)
         deadline = time.monotonic() + self._turn_timeout_s
         try:
             found.later = self._choose_later(question, found.iteration)
@@ -287,7 +288,7 @@ class SpecialistAgent(AssistantAgent, Component[SpecialistAgentConfig]):
             await self._model_context.load_state(known_context)
             self._was_read = set(known)
             raise
-        searches = [f"- {' · '.join([each.line, f'`{each.query}`', *each.warnings])}" for each in found.replies]
+        searches = [f"- {' · '.join([reply.line, f'`{reply.query}`', *reply.warnings])}" for reply in found.replies]
         notes = [f"- {note}" for note in (*found.notes, *found.reading_notes)]
         shown = found.digest.as_markdown() if found.digest else found.summary
         text = [f"**{self.name}, round {found.iteration}**", "", *searches, *notes, "", shown, "", found.reflection]
@@ -340,7 +341,9 @@ class SpecialistAgent(AssistantAgent, Component[SpecialistAgentConfig]):
 
         The judge's queries need no choice: the fallback asks them unchanged before the model continues.
         """
-        name, fallback, notes = self.name, self._fallback, turn.found.notes
+        name = self.name
+        fallback = self._fallback
+        notes = turn.found.notes
         verdicts = [message.content for message in messages if isinstance(message, AssessmentMessage)]
         clients = [self._model_client] if fallback is None else [self._model_client, fallback]
         is_chosen = any(verdict.next_search_queries for verdict in verdicts) and not reads_requests(self._model_client)
@@ -418,7 +421,8 @@ class SpecialistAgent(AssistantAgent, Component[SpecialistAgentConfig]):
         self, turn: "_SearchTurn", cancellation_token: CancellationToken
     ) -> AsyncGenerator[Streamed, None]:
         """Show the model what was read of what it found, and ask what it makes of that; a failure is noted."""
-        client, found = self._model_client, turn.found
+        client = self._model_client
+        found = turn.found
         if (
             turn.is_cut
             or not self._reflect_on_tool_use
@@ -466,20 +470,24 @@ class SpecialistAgent(AssistantAgent, Component[SpecialistAgentConfig]):
         self, turn: "_SearchTurn", question: Question, deadline: float, cancellation_token: CancellationToken
     ) -> None:
         """Have the model read this turn's publications that it has not read before."""
-        client, run, found = self._reader or self._model_client, self._run, turn.found
+        client = self._reader or self._model_client
+        run = self._run
+        found = turn.found
         if reads_requests(client):
             return
         found.replies = await run.with_full_texts(question, found.replies)
         records = merge(found.records)
         publications = to_read(records, question, in_short=run.reads_in_short)
-        new = [each for each in publications if each.fingerprint not in self._was_read]
+        new = [publication for publication in publications if publication.fingerprint not in self._was_read]
         left_s = max(0.0, deadline - time.monotonic())
         said = await read(
             client, question.text, new, run.marker, cancellation_token, left_s, in_batch=run.reads_in_batches
         )
         self._was_read |= said.done
         add_usage(turn.used, said.usage)
-        found.readings, found.studies, found.reading_notes = said.readings, said.studies, said.notes
+        found.readings = said.readings
+        found.studies = said.studies
+        found.reading_notes = said.notes
         found.unread = [*said.unread.values(), *list_unreadable(records, question)]
         found.reading_counts = said.counts
         found.reading_tokens = said.usage.prompt_tokens, said.usage.completion_tokens

@@ -59,7 +59,8 @@ class StandIn(ChatCompletionCache):
         self._takes_s = takes_s
         self.tokens: Counter[str] = Counter()
         self.calls: Counter[str] = Counter()
-        self.cacheable, self.cached = Counter[str](), 0
+        self.cacheable = Counter[str]()
+        self.cached = 0
         self.fixed = Counter[str]()
         self.steps: list[str] = []
         self._under_way = 0
@@ -69,7 +70,8 @@ class StandIn(ChatCompletionCache):
 
     async def create(self, messages: Sequence[LLMMessage], **options: Any) -> CreateResult:
         """Count the prompt, then answer."""
-        kind, text = prompt_kind(messages, options), prompt_text(messages, options)
+        kind = prompt_kind(messages, options)
+        text = prompt_text(messages, options)
         self.cacheable[kind] += _kept(text, self._earlier)
         self.cached += _kept(text, self._answered)
         self._earlier.append(text)
@@ -227,7 +229,7 @@ def agreeing_check(messages: Sequence[LLMMessage]) -> dict[str, Any]:
 
 def _lines(messages: Sequence[LLMMessage]) -> list[dict[str, Any]]:
     """What stands in the last prompt as JSON lines."""
-    lines = _said(next(each for each in reversed(messages) if isinstance(each, UserMessage))).split("\n")
+    lines = _said(next(message for message in reversed(messages) if isinstance(message, UserMessage))).split("\n")
     return [json.loads(line) for line in lines if line.startswith("{")]
 
 
@@ -257,7 +259,7 @@ def _offered(options: dict[str, Any]) -> str:
     tools = [tool if isinstance(tool, dict) else tool.schema for tool in options.get("tools", ())]
     asked = options.get("json_output")
     schema = asked.model_json_schema() if isinstance(asked, type) and issubclass(asked, BaseModel) else None
-    return "".join(json.dumps(each, separators=(",", ":")) for each in (*tools, schema) if each)
+    return "".join(json.dumps(tool, separators=(",", ":")) for tool in (*tools, schema) if tool)
 
 
 def prompt_kind(messages: Sequence[LLMMessage], options: dict[str, Any]) -> str:
@@ -293,7 +295,8 @@ async def main(rounds: int, question: str, economy: bool) -> None:
     for kind, tokens in client.tokens.most_common():
         print(f"{kind:20} {tokens:8,}  {client.calls[kind]:3} calls")
     total = client.tokens.total()
-    cacheable, read = client.cacheable.total(), client.tokens["StudiesDraft"]
+    cacheable = client.cacheable.total()
+    read = client.tokens["StudiesDraft"]
     shares = f"{cacheable / total:.1%} cacheable, {client.cached / total:.1%} of prompts answered by then"
     print(f"{'all':20} {total:8,}  {client.calls.total():3} calls, {shares}")
     beside = cacheable - client.cacheable["StudiesDraft"]

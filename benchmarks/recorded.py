@@ -158,7 +158,8 @@ class RecordedClient(ReplayChatCompletionClient):
             self.unknown.append(asked)
             raise LookupError(f"not answered before: {asked.kind} about {asked.about}")
         self.used.append(known)
-        prompt, said = _text(messages, tools, json_output), json.dumps(known.answer, ensure_ascii=False)
+        prompt = _text(messages, tools, json_output)
+        said = json.dumps(known.answer, ensure_ascii=False)
         usage = RequestUsage(
             prompt_tokens=len(prompt) // CHARACTERS_PER_TOKEN, completion_tokens=len(said) // CHARACTERS_PER_TOKEN
         )
@@ -447,7 +448,8 @@ def disagreements(name: str, report: ResearchReport) -> tuple[list[str], int]:
     rows = (FOLDER / f"{name}.tsv").read_text(encoding="utf-8").splitlines()[1:]
     found = {row.key for row in report.evidence_table} | {row.key for row in report.trials}
     candidates = {each.name.casefold(): each for each in report.candidates}
-    told, compared = list[str](), 0
+    told = list[str]()
+    compared = 0
     for drug, verdict, keys, why in (row.split("\t") for row in rows):
         if not found & set(keys.split(" ")):
             continue
@@ -550,7 +552,9 @@ def print_readings(client: RecordedClient, report: ResearchReport, where: Path |
         if answered.kind == "StudiesDraft"
         for study in answered.answer["studies"]
     ]
-    refused, told, forged_quotes = list[str](), dict[str, Told](), Counter[bool]()
+    refused = list[str]()
+    told = dict[str, Told]()
+    forged_quotes = Counter[bool]()
     for draft in drafts:
         record = library.get(draft.evidence_key)
         if record is None:

@@ -138,7 +138,8 @@ def measure_ledger(count: int) -> None:
     """Print the share that a ledger in a file adds to neighbouring runs with one in memory: medians of the ratios."""
 
     def take(ledger: Ledger) -> tuple[float, float]:
-        wall, processor = time.perf_counter(), time.process_time()
+        wall = time.perf_counter()
+        processor = time.process_time()
         asyncio.run(research(QUESTIONS[0], endpoints=Endpoints.at(server.url), ledger=ledger))
         return time.perf_counter() - wall, time.process_time() - processor
 
@@ -176,7 +177,8 @@ class Watch:
     @property
     def busy_s(self) -> float:
         """Seconds in which at least one exchange was waited for, or under way."""
-        total, until = 0.0, float("-inf")
+        total = 0.0
+        until = float("-inf")
         for begun, ended in sorted((at - each.elapsed_s - each.waited_s, at) for at, each in self.seen):
             total += max(0.0, ended - max(begun, until))
             until = max(until, ended)
@@ -196,14 +198,17 @@ def lower_bound_s(requests: Counter[str], rounds: int, times: float) -> float:
 async def live_through(question: str, watch: Watch, **choices: Any) -> tuple[ResearchReport, Mapping[str, float]]:
     """The report of one run, and whom it waited for how many seconds, one after another."""
     path = defaultdict[str, float](float)
-    last, answered = time.monotonic(), ""
+    last = time.monotonic()
+    answered = ""
     async for event in research_stream(question, recorder=watch, ledger=None, **choices):
         if isinstance(event.data, Findings):
-            answered, at = event.data.specialist, time.monotonic()
+            answered = event.data.specialist
+            at = time.monotonic()
         if event.type in ("judge_complete", "complete"):
             if answered:
                 path[answered] += at - last
-                last, answered = at, ""
+                last = at
+                answered = ""
             path["judge" if event.type == "judge_complete" else "report"] += time.monotonic() - last
             last = time.monotonic()
     assert isinstance(event.data, ResearchReport)
@@ -212,13 +217,16 @@ async def live_through(question: str, watch: Watch, **choices: Any) -> tuple[Res
 
 def rehearse(question: str, depth: str, url: str, times: float) -> None:
     """Live one run, and print its account."""
-    watch, began, worked = Watch(), time.monotonic(), time.process_time()
+    watch = Watch()
+    began = time.monotonic()
+    worked = time.process_time()
     own = Endpoints.at(url)
     paced = {name: own[name].model_copy(update={"per_second": card.per_second}) for name, card in cards().items()}
     sources = [name for name in Settings().tools.sources if cards()[name].use != "web"]
     choices = {"endpoints": own.model_copy(update={"by_source": paced}), "depth": depth, "sources": sources}
     report, path = asyncio.run(live_through(question, watch, **choices))
-    wall_s, own_s = time.monotonic() - began, time.process_time() - worked
+    wall_s = time.monotonic() - began
+    own_s = time.process_time() - worked
     by_source = ", ".join(f"{title_of(name)} {count}" for name, count in watch.requests.most_common())
     waits = Counter({name: sum(e.waited_s for _, e in watch.seen if e.source == name) for name in watch.requests})
     longest = ", ".join(f"{title_of(name)} {waited:.1f}" for name, waited in waits.most_common(3))

@@ -48,7 +48,8 @@ class Case(NamedTuple):
 
 def kinds_asked(row: dict[str, str], text: str, names: Sequence[NamedEntity]) -> Iterator[Case]:
     """Yield the parts of a question with their kinds; the whole with its first where they do not match."""
-    first, further = tuple(row["kind"].split("/")), [each for each in row["also"].split("|") if each]
+    first = tuple(row["kind"].split("/"))
+    further = [each for each in row["also"].split("|") if each]
     parts = list(parts_of(text))
     if len(parts) != 1 + len(further):
         parts = [text]
@@ -100,7 +101,9 @@ class Learned(NamedTuple):
     def read(self, features: Iterable[str]) -> "np.ndarray[tuple[int], np.dtype[np.float32]]":
         """The probability of each class."""
         place = {name: at for at, name in enumerate(self.rows, 1)}
-        return softmax(self.weights[[0, *(place[each] for each in features if each in place)]].sum(0).astype("f4"))
+        return softmax(
+            self.weights[[0, *(place[feature] for feature in features if feature in place)]].sum(0).astype("f4")
+        )
 
 
 def learn(made_on: Sequence[Case], classes: Sequence[str]) -> Learned:
@@ -114,7 +117,7 @@ def learn(made_on: Sequence[Case], classes: Sequence[str]) -> Learned:
     weights = np.vstack((fitted.intercept_, fitted.coef_.T))
     if weights.shape[1] == 1:
         weights = np.hstack((-weights / 2, weights / 2))
-    order = [list(fitted.classes_).index(each) for each in classes]
+    order = [list(fitted.classes_).index(class_) for class_ in classes]
     return Learned(list(rows.get_feature_names_out()), list(classes), weights[:, order])
 
 

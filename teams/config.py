@@ -331,7 +331,8 @@ class Settings(_ConfigSection):
             UsageError: an unreadable file, or an invalid setting, named in one line. A file that `path` does not name
                 cannot send keys to a server beyond this machine.
         """
-        file, variables = path or Path(FILE_NAME), _read_environment()
+        file = path or Path(FILE_NAME)
+        variables = _read_environment()
         content = _read(file) if path is not None or os.path.lexists(file) else {}
         own = respell(_changed({}, variables), "environment")
         settings = cls.restored(_merged(respell(content, str(file)), own), str(file), variables)

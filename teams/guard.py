@@ -46,7 +46,9 @@ class Guarded:
     """
 
     def __init__(self, inner: ASGIApp, *, any_name: bool = False, headers: Mapping[str, str] | None = None) -> None:
-        self._inner, self._any_name, self._headers = inner, any_name, headers or {}
+        self._inner = inner
+        self._any_name = any_name
+        self._headers = headers or {}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request, or refuse one from another site or under another name, late, too long, or invalid JSON."""
@@ -74,7 +76,8 @@ class Guarded:
             await self._inner(scope, receive, send_sealed)
 
     def _check_names(self, headers: Headers, *, is_change: bool) -> None:
-        host, origin = headers.get("host", ""), headers.get("origin")
+        host = headers.get("host", "")
+        origin = headers.get("origin")
         try:
             parts = urlsplit(f"//{host}")
             is_plain = parts.port is None or parts.port >= 0  # raises for a port that is none
@@ -126,7 +129,11 @@ class BoundedConnection(H11Protocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn has it
         """Accept a connection, in place of another if all are taken."""
         if len(self.connections) >= MOST_CONNECTIONS:
-            waiting = [each for each in self.connections if isinstance(each, BoundedConnection) and each._late]
+            waiting = [
+                connection
+                for connection in self.connections
+                if isinstance(connection, BoundedConnection) and connection._late
+            ]
             oldest = min(waiting, key=lambda each: each._late.when() if each._late else 0.0, default=None)
             transport.abort() if oldest is None else oldest._give_up()
         super().connection_made(transport)
@@ -168,8 +175,11 @@ class Tokened:
     """
 
     def __init__(self, inner: ASGIApp, token: str, variable: str, entry: ASGIApp | None = None) -> None:
-        self._inner, self._variable, self._entry = inner, variable, entry
-        self._expected, self._cookie = f"Bearer {token}".encode(), cookie_of(token).encode()
+        self._inner = inner
+        self._variable = variable
+        self._entry = entry
+        self._expected = f"Bearer {token}".encode()
+        self._cookie = cookie_of(token).encode()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request, or refuse it; tokens are compared in constant time."""

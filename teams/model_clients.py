@@ -104,10 +104,12 @@ def _cap_answers(http: Any, timeout_s: float) -> None:
 
     class CappedBody(library.AsyncByteStream):  # type: ignore[misc]
         def __init__(self, inner: Any, until: float) -> None:
-            self._inner, self._until = inner, until
+            self._inner = inner
+            self._until = until
 
         async def __aiter__(self) -> AsyncIterator[bytes]:
-            read, chunks = 0, aiter(self._inner)
+            read = 0
+            chunks = aiter(self._inner)
             while True:
                 try:
                     async with asyncio.timeout_at(self._until):
@@ -238,7 +240,8 @@ def model_of(client: "ChatCompletionClient") -> "Model":
 
     from .ledger import Model  # noqa: PLC0415
 
-    analyst, kind = analyst_name(client), type(client)
+    analyst = analyst_name(client)
+    kind = type(client)
     provider = next((name for name in PROVIDERS if f".models.{name}" in kind.__module__), None)
     if any(base.__name__ == "BaselineChatCompletionClient" for base in kind.__mro__):
         name = BASELINE

@@ -219,7 +219,8 @@ class ResearchTeam(PolicyGroupChat, Component[ResearchTeamConfig]):
     @classmethod
     def _from_config(cls, config: SelectorGroupChatConfig) -> Self:
         assert isinstance(config, ResearchTeamConfig)
-        ends, context = config.termination_condition, config.model_context
+        ends = config.termination_condition
+        context = config.model_context
         return cls(
             [_load_member(member) for member in config.participants],
             ChatCompletionClient.load_component(config.model_client),
@@ -272,9 +273,10 @@ def default_participants(
         approver: asks a person before the report; None skips this.
         roles: other models for `reader`, `specialist`, `judge`, `report`; None sets none.
     """
-    settings, roles = settings or Settings(), roles or {}
+    settings = settings or Settings()
+    roles = roles or {}
     asked = settings.research
-    is_baseline = all(isinstance(each, BaselineChatCompletionClient) for each in (model_client, *roles.values()))
+    is_baseline = all(isinstance(role, BaselineChatCompletionClient) for role in (model_client, *roles.values()))
     fallback = None if is_baseline else BaselineChatCompletionClient(estimates_tokens=False)
     specialists: list[ChatAgent | Team] = [
         specialist_agent(

@@ -221,7 +221,9 @@ class EvidenceTool(BaseTool[Args, ToolReply]):
             after: called with the records of each source's reply on arrival; must not raise. None: no callback.
             gate: may refuse calls or change their arguments; None lets all pass.
         """
-        self._transport, self._marker, self._after = transport, marker, after
+        self._transport = transport
+        self._marker = marker
+        self._after = after
         self._gate = gate
 
     @abstractmethod
@@ -309,7 +311,8 @@ def replies_in(text: str) -> tuple[SourceReply, ...]:
             if not {"source", "status"} <= head.keys() or "read" in head:
                 continue  # not a source's reply, but written by `embed` or `condense`
             source = str(head["source"])
-            records, lost = list[Evidence](), 0
+            records = list[Evidence]()
+            lost = 0
             for line in lines:
                 line.pop("key", None)
                 try:
@@ -515,7 +518,8 @@ class AskRecords(BaseTool[AskRecordsArgs, Answer]):
     """Ask the collected records; `marker` marks the block of passages."""
 
     def __init__(self, collected: CollectedEvidence, marker: str) -> None:
-        self._collected, self._marker = collected, marker
+        self._collected = collected
+        self._marker = marker
         description = "What the collected records say: their best passages on a question."
         super().__init__(AskRecordsArgs, Answer, "ask_records", description, strict=True)
 
@@ -525,7 +529,8 @@ class AskRecords(BaseTool[AskRecordsArgs, Answer]):
 
     def return_value_as_string(self, value: Any) -> str:
         """Format the passages as a marked block for the model, with the number of matches at the top."""
-        answer, lines = Answer.model_validate(value), list[dict[str, Any]]()
+        answer = Answer.model_validate(value)
+        lines = list[dict[str, Any]]()
         for passage in answer.passages:
             line = passage.model_dump(include={"key", "year", "section", "retracted"}, exclude_defaults=True)
             lines.append(line | {"passage": one_line(passage.text, SHOWN_CHARACTERS)})

@@ -92,7 +92,8 @@ class Aids:
     """Tools that a model may use before it answers; `events` holds their calls and results as AutoGen's events."""
 
     def __init__(self, tools: Sequence[BaseTool[Any, Any]], agent: str) -> None:
-        self.tools, self._agent = tools, agent
+        self.tools = tools
+        self._agent = agent
         self.events: list[BaseAgentEvent] = []
 
     async def use(self, calls: list[FunctionCall], token: CancellationToken | None) -> list[LLMMessage]:
@@ -100,13 +101,15 @@ class Aids:
         results = []
         for number, call in enumerate(calls, 1):
             tool = next((each for each in self.tools if each.name == call.name), None)
-            said, is_error = f"not made: at most {MAX_CALLS} calls at once", True
+            said = f"not made: at most {MAX_CALLS} calls at once"
+            is_error = True
             if tool is None:
                 said = "there is no such tool"
             elif number <= MAX_CALLS:
                 try:
                     value = await tool.run_json(json.loads(call.arguments), token or CancellationToken())
-                    said, is_error = tool.return_value_as_string(value), False
+                    said = tool.return_value_as_string(value)
+                    is_error = False
                 except (ValueError, TypeError):
                     said = "unusable arguments"
                 except WillowbarkError as error:
@@ -144,8 +147,10 @@ async def ask(  # noqa: PLR0915
 
     async def ask_one(client: ChatCompletionClient) -> T | str:
         """The answer of one client, or why it gave none."""
-        takes_data, answer.was_too_long = reads_requests(client), False
-        asked, handed = list(messages), _schema_of(client, answer_type)
+        takes_data = reads_requests(client)
+        answer.was_too_long = False
+        asked = list(messages)
+        handed = _schema_of(client, answer_type)
         forms: list[dict[str, Any]] = [{"json_output": True}, {}] if client.model_info["json_output"] else [{}]
         if handed is None:
             asked = _with_schema(asked, answer_type)
@@ -199,7 +204,8 @@ async def ask(  # noqa: PLR0915
     for client in clients:
         given = await ask_one(client)
         if not isinstance(given, str):
-            answer.given, answer.by = given, client
+            answer.given = given
+            answer.by = client
             break
         _log.warning("%s: %s", analyst_name(client), given)
         answer.failures.append(given)
@@ -303,7 +309,8 @@ def _read(said: str, answer_type: type[T]) -> tuple[T | None, str | None]:
 
 def _objects_in(text: str) -> Iterator[dict[str, Any]]:
     """Yield the JSON objects in a model's words, ignoring thoughts, prose and braces around them."""
-    decoder, text = json.JSONDecoder(strict=False), without_thoughts(text) if len(text) <= MAX_ANSWER else ""
+    decoder = json.JSONDecoder(strict=False)
+    text = without_thoughts(text) if len(text) <= MAX_ANSWER else ""
     at = text.find("{")
     for _ in range(_MAX_STARTS):
         if at < 0:
@@ -326,7 +333,8 @@ def written_calls(text: str, names: Sequence[str]) -> list[FunctionCall]:
     calls = list[FunctionCall]()
     for found in _objects_in(text):
         call = found["function"] if isinstance(found.get("function"), dict) else found
-        name, given = call.get("name"), call.get("arguments", call.get("parameters"))
+        name = call.get("name")
+        given = call.get("arguments", call.get("parameters"))
         if name in names and isinstance(given, dict):
             calls.append(FunctionCall(id=f"written_{len(calls)}", arguments=json.dumps(given), name=str(name)))
     return calls

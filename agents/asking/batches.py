@@ -28,7 +28,8 @@ AT_ONCE = 4  # concurrent prompts outside a batch; providers limit rates
 FIRST_WAIT_S, LONGEST_WAIT_S = 2.0, 60.0  # between polls of a batch; the wait grows
 PATIENCE_S = 25 * 3600.0  # both providers end a batch after 24 hours
 RESULTS_S = 300.0  # for a batch's results
-RESULTS_BYTES, ANSWER_BYTES = 32 << 20, 64 << 10  # of a batch's results, and as much again for each of its answers
+RESULTS_BYTES = 32 << 20
+ANSWER_BYTES = 64 << 10  # of a batch's results, and as much again for each of its answers
 MOST_FAILURES = 30  # failed polls in a row, about half an hour
 _ID = re.compile(r"[\w-]{1,200}")
 _PASSING = (408, 409, 429)  # client errors that may pass on another try
@@ -48,7 +49,9 @@ class _ProviderBatches:
 
     async def _results(self, path: str, prompts: int) -> dict[str, Any]:
         """Read by key an answer or why there is none, one per line, within limits on bytes and time."""
-        most, said, found = RESULTS_BYTES + prompts * ANSWER_BYTES, bytearray(), dict[str, Any]()
+        most = RESULTS_BYTES + prompts * ANSWER_BYTES
+        said = bytearray()
+        found = dict[str, Any]()
         try:
             async with asyncio.timeout(RESULTS_S):
                 reply = await self._library.get(path, cast_to=object, options={"headers": _RAW})
@@ -78,7 +81,8 @@ class _ProviderBatches:
 class OpenAIBatches(_ProviderBatches):
     """Batches of chat completions, as files of JSON lines."""
 
-    answers, answer_at = ("openai.types.chat", "ChatCompletion"), ("response", "body")
+    answers = ("openai.types.chat", "ChatCompletion")
+    answer_at = ("response", "body")
     reasons_at = (("error", "message"), ("response", "body", "error", "message"))
 
     async def send(self, prompts: Mapping[str, Mapping[str, Any]]) -> str:
@@ -94,7 +98,8 @@ class OpenAIBatches(_ProviderBatches):
 
     async def look(self, batch: str, prompts: int) -> Mapping[str, Any] | None:
         """Poll a batch: None while it runs, then by key an answer of the library's type or the error."""
-        state, found = await self._library.batches.retrieve(batch), dict[str, Any]()
+        state = await self._library.batches.retrieve(batch)
+        found = dict[str, Any]()
         if state.status not in ("completed", "failed", "expired", "cancelled"):
             return None
         if state.status == "failed":
@@ -108,7 +113,8 @@ class OpenAIBatches(_ProviderBatches):
 class AnthropicBatches(_ProviderBatches):
     """Batches of Anthropic messages."""
 
-    answers, answer_at = ("anthropic.types", "Message"), ("result", "message")
+    answers = ("anthropic.types", "Message")
+    answer_at = ("result", "message")
     reasons_at = (("result", "error", "error", "message"), ("result", "type"))
 
     async def send(self, prompts: Mapping[str, Mapping[str, Any]]) -> str:
@@ -147,7 +153,8 @@ class BatchPlace:
 
     def settle(self, usage: RequestUsage, unanswered: str) -> None:
         """Record whether the batch answered and, if so, its tokens."""
-        self.was_answered, self.unanswered = not unanswered, unanswered
+        self.was_answered = not unanswered
+        self.unanswered = unanswered
         if self.was_answered:
             add_usage(self.usage, usage)
 
@@ -200,10 +207,10 @@ class Gathered:
     @property
     def notes(self) -> list[str]:
         """Notes on the batch for the report."""
-        reasons = Counter(each.unanswered for each in self._places if each.unanswered)
+        reasons = Counter(place.unanswered for place in self._places if place.unanswered)
         if not reasons:
             return []
-        number = reasons.total() + sum(each.was_answered for each in self._places)
+        number = reasons.total() + sum(place.was_answered for place in self._places)
         said = f"Of {number} prompts in a batch {reasons.total()} had no answer there"
         return [f"{said} ({listed(list(reasons), most=3)}), and were asked alone at the full price"]
 
@@ -234,24 +241,27 @@ async def _results_of(interface: Interface, batch: str | None, places: Sequence[
     """Return the answers to prompts, or why there is none, by key; None as a batch sends a new one."""
     try:
         if batch is None:
-            batch = await interface.send({each.key: each.asked for each in places})
-            for each in places:
-                each.keep(batch)
+            batch = await interface.send({place.key: place.asked for place in places})
+            for place in places:
+                place.keep(batch)
         return await _end_of(interface, batch, len(places))
     except Exception as error:  # noqa: BLE001  libraries may raise anything: it becomes a note
-        return dict.fromkeys((each.key for each in places), provider_error_line(error))
+        return dict.fromkeys((place.key for place in places), provider_error_line(error))
 
 
 async def _end_of(interface: Interface, batch: str, prompts: int) -> Mapping[str, Any]:
     """Wait until a batch ends and return its results."""
-    wait, failures, since = FIRST_WAIT_S, 0, time.monotonic()
+    wait = FIRST_WAIT_S
+    failures = 0
+    since = time.monotonic()
     while time.monotonic() - since < PATIENCE_S:
         try:
             if (found := await interface.look(batch, prompts)) is not None:
                 return found
             failures = 0
         except Exception as error:
-            status, failures = getattr(error, "status_code", 500), failures + 1
+            status = getattr(error, "status_code", 500)
+            failures = failures + 1
             is_final = isinstance(error, ModelUnavailable) or (status < 500 and status not in _PASSING)
             if is_final or failures >= MOST_FAILURES:
                 raise

@@ -84,7 +84,8 @@ def verify(
     for draft in claims:
         drug = canonical_drug(draft.drug) or draft.drug.strip()
         claim = Claim.model_validate({**draft.model_dump(), "drug": drug})
-        record, item = records.get(claim.evidence_key), read.get((claim.evidence_key, drug.casefold()))
+        record = records.get(claim.evidence_key)
+        item = read.get((claim.evidence_key, drug.casefold()))
         direction, against = (item.direction, item.against) if item else (None, None)
         found = passage_of(claim, record, direction, against)
         if isinstance(found, str):
@@ -143,7 +144,8 @@ def locate(quote: str, record: Evidence, *, is_whole: bool = True) -> Located | 
         return None
     place = next((each for each in places(record) if each.title == section), None)
     page = Document.cut("", place.text) if place else Document.of(record)
-    spans, wanted = spans_of(page), plain(quote)
+    spans = spans_of(page)
+    wanted = plain(quote)
     texts = [page.whole[start:end] for start, end, _ in spans]
     if is_whole:
         run = quoted_sentences(wanted, texts)
@@ -154,7 +156,8 @@ def locate(quote: str, record: Evidence, *, is_whole: bool = True) -> Located | 
     chosen = spans[run] if run is not None else []
     if run is None or len({each.headed == "title" for *_, each in chosen}) > 1:
         return None
-    start, end = chosen[0][0], chosen[-1][1]
+    start = chosen[0][0]
+    end = chosen[-1][1]
     passage = QuotedPassage(text=page.whole[start:end], section=section, start=start, end=end)
     zones, before = (frozenset(each.zone for *_, each in some) for some in (chosen, spans[: run.start]))
     return Located(passage, zones, before)
@@ -201,12 +204,12 @@ def _without_heading(text: str) -> str:
 def spans_of(document: Document) -> list[tuple[int, int, Sentence]]:
     """Return the offsets of sentences, each with the reader's own, which goes on after "aged 17." and "10 mg/d."."""
     found = []
-    for each in document.sentences:
-        start = each.start
-        for gap in _UNSPLIT.finditer(document.whole, each.start, each.end):
-            found.append((start, gap.start(1), each))
+    for sentence in document.sentences:
+        start = sentence.start
+        for gap in _UNSPLIT.finditer(document.whole, sentence.start, sentence.end):
+            found.append((start, gap.start(1), sentence))
             start = gap.end(1)
-        found.append((start, each.end, each))
+        found.append((start, sentence.end, sentence))
     return found
 
 

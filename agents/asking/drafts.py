@@ -166,7 +166,7 @@ class JudgeDraft(Draft):
     @property
     def drug_candidates(self) -> list[str]:
         """The drugs that it speaks of, the best first."""
-        return [each.drug for each in self.drugs]
+        return [drug.drug for drug in self.drugs]
 
     @property
     def next_search_queries(self) -> list[str]:

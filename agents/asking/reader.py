@@ -83,8 +83,8 @@ class ToRead:
     @property
     def line(self) -> dict[str, Any]:
         """The record for a model: key, title, the abstract, drugs; an ellipsis for sentences that are not shown."""
-        title = [each.quote for each in self.page.sentences if each.headed == "title"]
-        text = [each for each in self.page.sentences if each.headed != "title"]
+        title = [sentence.quote for sentence in self.page.sentences if sentence.headed == "title"]
+        text = [sentence for sentence in self.page.sentences if sentence.headed != "title"]
         telling = [each for each in text if not self.in_short or each.zone in "RC"] or text
         shown = [each.quote for each in telling[:1]]
         for before, each in pairwise(telling):
@@ -153,7 +153,8 @@ class ReadingCounts(BaseModel, frozen=True, extra="forbid"):
 
     def __add__(self, other: "ReadingCounts") -> "ReadingCounts":
         """Add the counts of another turn."""
-        mine, others = self.model_dump(), other.model_dump()
+        mine = self.model_dump()
+        others = other.model_dump()
         return ReadingCounts(**{name: mine[name] + others[name] for name in mine})
 
     @property
@@ -338,7 +339,8 @@ def to_read(pool: Iterable[Evidence], asked: Question, *, in_short: bool = False
     found = []
     for record in map(readable, pool):
         drugs = wanted_drugs(record, asked)
-        trial, is_publication = record.trial, kind_of(record) == "publication"
+        trial = record.trial
+        is_publication = kind_of(record) == "publication"
         tells = record.has_abstract if is_publication else trial and (trial.results or trial.why_stopped)
         if tells or (drugs and is_publication):
             found.append(
@@ -363,7 +365,8 @@ class _Stage:
 
     async def read(self, batch: Sequence[ToRead], *, is_first: bool = True) -> None:
         """Read a batch; what is refused is asked for once more, and a batch too long for an answer in halves."""
-        found, version = self.found, f"{analyst_name(self.client)}, prompts {PROMPTS_VERSION}"
+        found = self.found
+        version = f"{analyst_name(self.client)}, prompts {PROMPTS_VERSION}"
         if self.gathered is not None and is_first:
             with self.gathered.place() as place:
                 answer = await self._ask(batch)
@@ -450,7 +453,8 @@ async def read(
     tasks = [asyncio.ensure_future(stage.read(batch)) for batch in batches]
     for task in tasks:
         cancellation_token.link_future(task)
-    found, late = stage.found, set[asyncio.Task[None]]()
+    found = stage.found
+    late = set[asyncio.Task[None]]()
     try:
         if tasks:
             ended, late = await asyncio.wait(tasks, timeout=None if in_batch else timeout_s)
@@ -461,7 +465,7 @@ async def read(
             task.cancel()
     found.batch_notes = gathered.notes if gathered else []
     if late:
-        found.note_unanswered([each for each in records if not found.has_settled(each)], TIME_UP)
+        found.note_unanswered([record for record in records if not found.has_settled(record)], TIME_UP)
     return found
 
 

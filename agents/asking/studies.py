@@ -120,7 +120,8 @@ class _LocatedQuote(NamedTuple):
     @property
     def joined(self) -> StudyPassage:
         """The passage of a study."""
-        first, last = self.parts[0], self.parts[-1]
+        first = self.parts[0]
+        last = self.parts[-1]
         text = GAP.join(part.text for part in self.parts)
         return StudyPassage(text=text, section=first.section, start=first.start, end=last.end)
 
@@ -165,7 +166,9 @@ class _Check:
     """The check of one study."""
 
     def __init__(self, draft: StudyDraft, given: "ToRead") -> None:
-        self._draft, self._record, self._page = draft, given.record, given.page
+        self._draft = draft
+        self._record = given.record
+        self._page = given.page
         self._is_whole = given.is_whole
         self._text = plain(" ".join([given.page.whole, *(place.text for place in places(given.record))]))
         self._words = frozenset(_WORD.findall(self._text))
@@ -404,7 +407,8 @@ class _Check:
         if problem:
             raise Refused(problem)
         passage = _LocatedQuote((found.passage,)).joined
-        what, written = _as_written(text, plain(draft.what)), _as_written(text, plain(draft.value))
+        what = _as_written(text, plain(draft.what))
+        written = _as_written(text, plain(draft.value))
         return _label(draft.arm), ArmHarm(what=what, written=written, passage=passage)
 
     def _find_view(self, draft: StatementDraft) -> StatedView:
@@ -452,7 +456,8 @@ def _untaken(name: str, dose: str, taken: set[str]) -> str:
     full = f"{name} {dose}".strip()
     order = 2
     while full in taken:
-        full, order = f"{name} ({order})", order + 1
+        full = f"{name} ({order})"
+        order = order + 1
     return full
 
 

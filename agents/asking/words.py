@@ -71,12 +71,12 @@ class CheckedWords:
             if drug in self._known and drug not in {known.drug for known in drugs}:
                 domains = [
                     JudgedDomain(
-                        domain=one.domain,
-                        lowered=one.lowered,
-                        reason=self.keep(one.reason, one.keys),
-                        keys=self._read(one.keys),
+                        domain=domain.domain,
+                        lowered=domain.lowered,
+                        reason=self.keep(domain.reason, domain.keys),
+                        keys=self._read(domain.keys),
                     )
-                    for one in each.domains
+                    for domain in each.domains
                 ]
                 drugs.append(
                     JudgedDrug(
@@ -88,12 +88,12 @@ class CheckedWords:
                         not_for=self.keep(each.not_for),
                     )
                 )
-        decides = [self._reason(one.text, one.keys) for one in draft.decides]
-        contradicts = [self._reason(one.text, one.keys) for one in draft.contradicts]
+        decides = [self._reason(decide.text, decide.keys) for decide in draft.decides]
+        contradicts = [self._reason(contradict.text, contradict.keys) for contradict in draft.contradicts]
         return JudgeView(
             by=by,
-            decides=[each for each in decides if each.text],
-            contradicts=[each for each in contradicts if each.text],
+            decides=[decide for decide in decides if decide.text],
+            contradicts=[contradict for contradict in contradicts if contradict.text],
             drugs=drugs,
             struck=struck,
             misread=misread,

@@ -57,7 +57,7 @@ class _Plan:
 
     def ask(self, gap: str, why: str, queries: Sequence[str], takes: InputKind) -> None:
         """Assign queries to all specialists that accept them, with the gap and why it should be closed."""
-        able = [each.name for each in self.specialists if takes in each.takes]
+        able = [specialist.name for specialist in self.specialists if takes in specialist.takes]
         if queries and able:
             self.gaps.append(gap)
             self.searches += [
@@ -77,7 +77,8 @@ class _Plan:
         While the trials that name the condition in their title are too many to be read at once, those of drugs with
         few studies come first; then any records on drugs that no other query named.
         """
-        searched, reading = {search.query for search in request.searches}, request.progress
+        searched = {search.query for search in request.searches}
+        reading = request.progress
         if trials and trials[0] in reading.unread and reading.goes_on:
             studied = {candidate.drug for candidate in candidates if _count_studies(candidate) >= ENOUGH_STUDIES}
             wanted = _find_unasked([drug for drug in drugs if drug not in studied], searched)[:MAX_NAMED]
@@ -93,11 +94,11 @@ class _Plan:
     def ask_mechanisms(self, request: AssessmentRequest, searched: Collection[str]) -> None:
         """Ask for records that test how the leading drugs might act, all in one query."""
         leading = [candidate.drug for candidate in request.candidates if candidate.has_verdict][:LEADING]
-        hypotheses = [each for each in request.hypotheses.hypotheses if each.drug in leading]
-        tests = [f"({query})" for each in hypotheses for query in each.to_search_queries()[:MAX_TESTS]]
-        through = ", ".join(f"{each.drug} through {each.target}" for each in hypotheses)
+        hypotheses = [hypothesis for hypothesis in request.hypotheses.hypotheses if hypothesis.drug in leading]
+        tests = [f"({query})" for hypothesis in hypotheses for query in hypothesis.to_search_queries()[:MAX_TESTS]]
+        through = ", ".join(f"{hypothesis.drug} through {hypothesis.target}" for hypothesis in hypotheses)
         query = _drop_searched([" OR ".join(tests)] if tests else [], searched)
-        acting = list(dict.fromkeys(each.drug for each in hypotheses))
+        acting = list(dict.fromkeys(hypothesis.drug for hypothesis in hypotheses))
         way = name_gap("the way from target to condition", acting)
         self.ask(way, f"Records on how drugs act: {through}.", query, "queries")
 
@@ -194,10 +195,12 @@ def plan_round(
 
     A repeated query asks for its next page.
     """
-    plan, reading = _Plan(request.specialists), request.progress
+    plan = _Plan(request.specialists)
+    reading = request.progress
     others = (term for term in asked.terms if canonical_drug(term) is None and canonical_class(term) is None)
     condition = asked.conditions[0] if asked.conditions else " ".join(others)  # may be empty
-    about, whole = condition or "what was asked", [condition] if condition else []
+    about = condition or "what was asked"
+    whole = [condition] if condition else []
     searched = {search.query for search in request.searches}
     with_verdict = [candidate for candidate in candidates if candidate.has_verdict]
     decided = [candidate.drug for candidate in with_verdict]
@@ -330,12 +333,14 @@ def _quotes(record: Evidence, drug: str, appraised: AppraisedRecord, stance: Sta
     """Yield possible quotes for a verdict, best first; last any sentence on the drug, without a verdict."""
     yield appraised.sentence, stance
     yield from ((passage.text, stance) for passage in appraised.reading.passages)
-    yield from ((said.text, "neutral") for said in reversed(Document.of(record).sentences) if drug in said.drugs)
+    yield from (
+        (sentence.text, "neutral") for sentence in reversed(Document.of(record).sentences) if drug in sentence.drugs
+    )
 
 
 def _quote_full_text(record: Evidence, drug: str, direction: Direction) -> Iterator[Claim]:
     """Quote the first sentence with figures on the drug in the full text's results, without a verdict."""
-    told = (said for place in places(record, "results") for said in Document.cut("", place.text).sentences)
+    told = (sentence for place in places(record, "results") for sentence in Document.cut("", place.text).sentences)
     with_figures = (said.text for said in told if drug in said.drugs and tells_figures(said.text))
     tried = (Claim(drug=drug, evidence_key=record.key, quote=text) for text in with_figures)
     yield from islice((claim for claim in tried if not isinstance(passage_of(claim, record, direction), str)), 1)

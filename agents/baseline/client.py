@@ -163,8 +163,8 @@ def answer_of(
         return draft(request).model_dump_json()
     if messages and isinstance(last := messages[-1], FunctionExecutionResultMessage):
         results = [result.content for result in last.content]
-        if not tools or any(next(blocks(each), None) for each in results):  # else all calls failed
-            replies = [reply for each in results for reply in replies_in(each)]
+        if not tools or any(next(blocks(result), None) for result in results):  # else all calls failed
+            replies = [reply for result in results for reply in replies_in(result)]
             return digest_replies(parse_question(_latest(messages)[0]), replies, Readings()).as_markdown()
     if tools:
         return tool_calls(messages, tools) or "There is nothing to search for with these tools."
@@ -195,12 +195,15 @@ _FULL_TEXTS = re.compile(r"\bfull texts? of PMID:?\s*(\d+)", re.IGNORECASE)
 
 def _latest(messages: Sequence[LLMMessage]) -> tuple[str, NextSearches, list[tuple[FunctionCall, str]]]:
     """Return the user's latest message and, since then, the judge's last queries and the calls with results."""
-    text, wanted = "", NextSearches(after_round=0, next_search_queries=[])
-    pending, answered = dict[str, FunctionCall](), list[tuple[FunctionCall, str]]()
+    text = ""
+    wanted = NextSearches(after_round=0, next_search_queries=[])
+    pending = dict[str, FunctionCall]()
+    answered = list[tuple[FunctionCall, str]]()
     for message in messages:
         if isinstance(message, UserMessage) and isinstance(message.content, str):
             if message.source == "user":
-                text, answered = follow_up([text, message.content]), []
+                text = follow_up([text, message.content])
+                answered = []
                 wanted = NextSearches(after_round=0, next_search_queries=[])
                 pending.clear()
             elif (said := extract(message.content, NextSearches)) is not None:
@@ -216,12 +219,14 @@ def tool_calls(messages: Sequence[LLMMessage], tools: Sequence[Tool | ToolSchema
     """Choose arguments for each offered tool; the same messages give the same calls."""
     text, searches, answered = _latest(messages)
     wanted = searches.next_search_queries
-    question, schemas = parse_question(text), [tool if isinstance(tool, dict) else tool.schema for tool in tools]
+    question = parse_question(text)
+    schemas = [tool if isinstance(tool, dict) else tool.schema for tool in tools]
     ways = {schema["name"]: asked_by(schema) for schema in schemas}
     for_conditions = asked_for_conditions(name.removeprefix("search_") for name in ways) if not wanted else ()
     calls: list[FunctionCall] = []
     for schema in schemas:
-        name, fields = schema["name"], schema.get("parameters", {}).get("properties", {})
+        name = schema["name"]
+        fields = schema.get("parameters", {}).get("properties", {})
         given = list[dict[str, Any]]()
         match ways[name]:
             case "drugs":
@@ -230,7 +235,7 @@ def tool_calls(messages: Sequence[LLMMessage], tools: Sequence[Tool | ToolSchema
                 if drugs := [drug for drug in dict.fromkeys(named) if drug and drug not in looked_up]:
                     given = [{"drugs": drugs[:MAX_DRUGS]}]
             case "numbers":
-                field = next(each for each in _NUMBERS if each in fields)
+                field = next(number for number in _NUMBERS if number in fields)
                 found = [checked_identifier(field, each) for each in _NUMBERS[field].findall(text) if not wanted]
                 whole = _find_whole_texts(wanted or [text]) if "full_text" in fields else []
                 given = [{field: number} for number in dict.fromkeys(found) if number and number not in whole]
@@ -239,9 +244,12 @@ def tool_calls(messages: Sequence[LLMMessage], tools: Sequence[Tool | ToolSchema
                 cited = dict.fromkeys(number for each in wanted or [text] for number in _CITATIONS.findall(each))
                 given = [{"citations_of": each} for each in cited if checked_identifier("pmid", each)]
             case "conditions":
-                source, conditions = name.removeprefix("search_"), question.conditions or (question.words,)
-                chosen = [{"query": each} for each in conditions if source in for_conditions or each in wanted]
-                given = [each for query in chosen for each in _next_pages(name, query, answered, has_pages=False)]
+                source = name.removeprefix("search_")
+                conditions = question.conditions or (question.words,)
+                chosen = [
+                    {"query": condition} for condition in conditions if source in for_conditions or condition in wanted
+                ]
+                given = [page for query in chosen for page in _next_pages(name, query, answered, has_pages=False)]
             case "queries":
                 of_others = [each for each in wanted if _CITATIONS.search(each) or _FULL_TEXTS.search(each)]
                 of_others += [each for each in wanted if "drugs" in ways.values() and canonical_drug(each)]
@@ -249,7 +257,7 @@ def tool_calls(messages: Sequence[LLMMessage], tools: Sequence[Tool | ToolSchema
                 queries = [each for each in wanted if each not in of_others] if wanted else first
                 asked = [{"query": query if searches.as_written else preprocess_query(query)} for query in queries]
                 given = [
-                    each for query in asked for each in _next_pages(name, query, answered, has_pages="page" in fields)
+                    page for query in asked for page in _next_pages(name, query, answered, has_pages="page" in fields)
                 ]
         for arguments in given:
             calls.append(FunctionCall(id=f"{name}-{len(calls) + 1}", name=name, arguments=json.dumps(arguments)))
@@ -276,13 +284,15 @@ def _next_pages(
     tool: str, arguments: dict[str, str], answered: Sequence[tuple[FunctionCall, str]], *, has_pages: bool
 ) -> Iterator[dict[str, Any]]:
     """Yield a search with its next unread page; nothing if there is none."""
-    read, hits = list[int](), 0
+    read = list[int]()
+    hits = 0
     for call, result in answered:
         with suppress(ValueError, AttributeError):  # a model may have written invalid arguments
             if call.name == tool and json.loads(call.arguments).get("query") == arguments["query"]:
                 read.append(0)
                 head, records = next(blocks(result), RecordBlock("", ())).read()  # a failed call has no block
-                read[-1], hits = head.get("read", len(records)), max(hits, head.get("total", 0))
+                read[-1] = head.get("read", len(records))
+                hits = max(hits, head.get("total", 0))
     if not read or not (has_pages or read[-1]):
         yield dict(arguments)
     elif has_pages and read[-1] and sum(read) < hits:

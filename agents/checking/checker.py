@@ -100,14 +100,16 @@ def describe_source(source: CitedSource) -> dict[str, Any]:
 
 def _batch(due: dict[str, SentenceDraft], basis: WritingBasis) -> list[dict[str, SentenceDraft]]:
     """Group sentences for calls, in their order: neighbours cite the same records."""
-    batches, size = list[dict[str, SentenceDraft]](), 0
+    batches = list[dict[str, SentenceDraft]]()
+    size = 0
     shown = set[str]()
     for name, sentence in due.items():
         new = [source for source in basis.cited(sentence.keys, sentence.text) if source.key not in shown]
         more = sum(len(source.text) for source in new)
         if not batches or len(batches[-1]) >= AT_ONCE or size + more > MOST_CHARACTERS:
             batches.append({})
-            shown, size = set(), 0
+            shown = set()
+            size = 0
             more = sum(len(source.text) for source in basis.cited(sentence.keys, sentence.text))
         batches[-1][name] = sentence
         shown.update(source.key for source in basis.cited(sentence.keys, sentence.text))

@@ -133,7 +133,7 @@ def _find_overstatement(text: str, mentions: Sequence[Mention], basis: WritingBa
         unrated = [mention.text for mention in worded.drugs if mention.name not in basis.levels]
         if unrated and worded.level in ("moderate", "high"):
             return SentenceFault("words a certainty that was not rated", unrated[0])
-        above = [each for each in worded.drugs if _is_above(worded.level, each, basis)]
+        above = [drug for drug in worded.drugs if _is_above(worded.level, drug, basis)]
         if above:
             lower = ", ".join(f"{each.text} {basis.levels[each.name]}" for each in above)
             return SentenceFault("words a certainty above that of a drug", lower)
@@ -154,8 +154,8 @@ def lower_certainty(text: str, basis: WritingBasis) -> str:
     'Propranolol prevents attacks (low certainty).'
     """
     for worded in reversed(_worded_levels(text, find_drugs(text))):
-        rated = {basis.levels[each.name] for each in worded.drugs if each.name in basis.levels}
-        is_one = len(rated) == 1 and any(_is_above(worded.level, each, basis) for each in worded.drugs)
+        rated = {basis.levels[drug.name] for drug in worded.drugs if drug.name in basis.levels}
+        is_one = len(rated) == 1 and any(_is_above(worded.level, drug, basis) for drug in worded.drugs)
         if is_one:  # drugs whose levels differ go back to the writer: one word would be false of some
             [most] = rated
             phrase = _LEVEL_WORD.sub(most, text[worded.start : worded.end], count=1)

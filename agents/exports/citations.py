@@ -63,21 +63,27 @@ def items_of(report: "ResearchReport") -> list[CslItem]:
 
 
 def _item(reference: Mapping[str, Any]) -> CslItem:
-    source, name = str(reference.get("source") or ""), str(reference["key"])
+    source = str(reference.get("source") or "")
+    name = str(reference["key"])
     prefix, _, value = name.partition(":")
     fields = {field: line(str(reference.get(field) or "")).strip() for field, *_ in FIELDS}
     for identifier in ("doi", "pmid", "pmcid", "nct_id"):
         given = fields[identifier] or (value if prefix == identifier.removesuffix("_id") else None)
         checked = checked_identifier(identifier, given) or ""
         fields[identifier] = checked if set("{}\\").isdisjoint(checked) else ""
-    flags, kind = [str(flag) for flag in reference.get("flags") or []], gives(source)
-    fields["flags"], fields["genre"], csl_type = line("; ".join(flags)), "", "article-journal"
+    flags = [str(flag) for flag in reference.get("flags") or []]
+    kind = gives(source)
+    fields["flags"] = line("; ".join(flags))
+    fields["genre"] = ""
+    csl_type = "article-journal"
     fields["url"] = fields["url"] if _ADDRESS.fullmatch(fields["url"]) else ""
     fields["database"] = cards()[given_by(source)].title if given_by(source) in cards() else ""
     if kind == "trial":
-        csl_type, fields["genre"] = "webpage", "Clinical trial registration"
+        csl_type = "webpage"
+        fields["genre"] = "Clinical trial registration"
     elif source == "preprint" or "preprint" in flags:
-        csl_type, fields["genre"] = "article", "Preprint"
+        csl_type = "article"
+        fields["genre"] = "Preprint"
     elif kind in (*ENTRIES, "page"):
         csl_type = "webpage" if kind == "page" else "dataset"
     fields["nct_id"] = fields["nct_id"] if kind == "trial" else ""

@@ -43,7 +43,8 @@ def as_brief(report: "ResearchReport") -> bytes:
 
 
 def _pack(word: WordDocument) -> bytes:
-    packed, again = io.BytesIO(), io.BytesIO()
+    packed = io.BytesIO()
+    again = io.BytesIO()
     word.save(packed)
     with zipfile.ZipFile(packed) as source, zipfile.ZipFile(again, "w", zipfile.ZIP_DEFLATED) as target:
         for name in source.namelist():  # without the time of packing
@@ -60,15 +61,19 @@ def make_document(tree: nodes.ReportTree, report: "ResearchReport", *, is_chapte
         is_chaptered: whether all sections stand after the contents, each on pages of its own.
     """
     word = docx.Document()
-    properties, when = word.core_properties, report.generated_at.replace(tzinfo=None)
-    properties.title, properties.subject = line(report.title)[:255], line(report.research_question)[:255]
+    properties = word.core_properties
+    when = report.generated_at.replace(tzinfo=None)
+    properties.title = line(report.title)[:255]
+    properties.subject = line(report.research_question)[:255]
     properties.author = properties.last_modified_by = "Willowbark"
-    properties.comments, properties.language = "", "en"
+    properties.comments = ""
+    properties.language = "en"
     properties.created = properties.modified = when
     _set_page(word)
     word.styles["Normal"].font.name = "Calibri"
     for name, size in _SIZES.items():
-        word.styles[name].font.size, word.styles[name].paragraph_format.space_after = Pt(size), Pt(3)
+        word.styles[name].font.size = Pt(size)
+        word.styles[name].paragraph_format.space_after = Pt(3)
     word.add_heading(line(tree.title), 0)
     word.add_paragraph().add_run(line(tree.question)).italic = True
     before, after = ((), tree.sections) if is_chaptered else (tree.sections[:1], tree.sections[1:])
@@ -90,7 +95,8 @@ def _set_page(word: WordDocument) -> None:
     """Set paper, margins and a footer with the page's number."""
     width, height = MILLIMETRES[paper_size()]
     page = word.sections[0]
-    page.page_width, page.page_height = Mm(width), Mm(height)
+    page.page_width = Mm(width)
+    page.page_height = Mm(height)
     page.left_margin = page.right_margin = Length((Mm(width) - TEXT_WIDTH) // 2)
     page.top_margin = page.bottom_margin = Mm(18)
     footer = page.footer.paragraphs[0]
@@ -151,7 +157,8 @@ def _add_link(paragraph: WordParagraph, text: str, bookmark: str) -> None:
 
 def _mark(heading: WordParagraph, bookmark: str, number: int) -> None:
     """Put a bookmark around a heading, to which contents lead."""
-    start, end = OxmlElement("w:bookmarkStart"), OxmlElement("w:bookmarkEnd")
+    start = OxmlElement("w:bookmarkStart")
+    end = OxmlElement("w:bookmarkEnd")
     for element in (start, end):
         element.set(qn("w:id"), str(number))
     start.set(qn("w:name"), bookmark)

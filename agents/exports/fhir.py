@@ -39,14 +39,16 @@ def bundle_of(report: "ResearchReport") -> Resource:
     resources = [
         *(_citation(key, item) for key, item in items.items()),
         *(_study(study, items) for study in report.studies),
-        *(each for study in report.studies for each in _comparisons(study)),
+        *(comparison for study in report.studies for comparison in _comparisons(study)),
         *(_appraisal(report, candidate) for candidate in report.candidates),
     ]
     return {
         "resourceType": "Bundle",
         "type": "collection",
         "timestamp": report.generated_at.isoformat(timespec="seconds"),
-        "entry": [{"fullUrl": _url(each["resourceType"], each["id"]), "resource": each} for each in resources],
+        "entry": [
+            {"fullUrl": _url(resource["resourceType"], resource["id"]), "resource": resource} for resource in resources
+        ],
     }
 
 

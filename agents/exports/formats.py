@@ -82,7 +82,8 @@ def as_pdf(report: "ResearchReport") -> bytes:
     if browser is None:
         raise UsageError("pdf needs Chromium or Chrome: install one, or name it with the variable CHROMIUM")
     with TemporaryDirectory() as folder:
-        page, printed = Path(folder, "report.html"), Path(folder, "report.pdf")
+        page = Path(folder, "report.html")
+        printed = Path(folder, "report.pdf")
         page.write_bytes(page_of(report.to_paper(), _PAPER_STYLE.format(size=paper_size())).encode(errors="replace"))
         unboxed = ("--no-sandbox",) if hasattr(os, "geteuid") and os.geteuid() == 0 else ()  # required for root
         command = [browser, *_FLAGS, *unboxed, f"--user-data-dir={folder}/profile", f"--print-to-pdf={printed}"]

@@ -102,10 +102,14 @@ def build_request(
         answered: the computed answer to a question other than what helps; None for what helps.
         marker: marks the block of records.
     """
-    judged = [each for each in material.candidates if each.has_verdict]
+    judged = [candidate for candidate in material.candidates if candidate.has_verdict]
     candidates = share_places(judged, SHOWN_CANDIDATES) or list(material.asked_candidates[:SHOWN_CANDIDATES])
     studies = _select_studies(candidates, material)
-    chains = {each.drug: mechanisms.chains[each.drug] for each in candidates if each.drug in mechanisms.chains}
+    chains = {
+        candidate.drug: mechanisms.chains[candidate.drug]
+        for candidate in candidates
+        if candidate.drug in mechanisms.chains
+    }
     sources = {study.key: _source_of(study, material.records[study.key]) for study, _ in studies}
     for source in [*_entries(material, candidates), *_steps(chains.values(), material.records)]:
         former = sources.get(source.key)
@@ -117,7 +121,7 @@ def build_request(
         question=material.dossier.question,
         sources=sources,
         table=table,
-        levels={each.drug: _rated_level(each) for each in candidates},
+        levels={candidate.drug: _rated_level(candidate) for candidate in candidates},
         barred=_list_barred(material),
         barred_classes=asked.excluded_classes,
         set_aside=frozenset(one.name for one in material.approval.set_aside),
@@ -152,7 +156,8 @@ def _select_studies(candidates: Sequence[Candidate], material: Material) -> list
     turns = [_order_records(candidate) for candidate in candidates]
     longest = max(map(len, turns), default=0)
     keys = dict.fromkeys(records[turn].key for turn in range(longest) for records in turns if turn < len(records))
-    chosen, room = list[tuple[Study, dict[str, str]]](), MOST_CHARACTERS
+    chosen = list[tuple[Study, dict[str, str]]]()
+    room = MOST_CHARACTERS
     for key in keys:
         study = first_reading(by_key[key])
         size = len(json.dumps(_describe_study(study, says[key], source_of_study(study, ""))))
@@ -202,7 +207,8 @@ def _describe_entry(source: CitedSource) -> dict[str, Any]:
 
 def _title_of(record: Evidence) -> str:
     """Name a record with its year, as far as known."""
-    title, year = readable(record).citation.title, record.citation.date[:4]
+    title = readable(record).citation.title
+    year = record.citation.date[:4]
     return f"{title} ({year})" if year.isdigit() else title
 
 
@@ -268,7 +274,8 @@ def _compute_table(
 
 
 def _describe_candidate(candidate: Candidate, material: Material) -> str:
-    found, place = candidate.appraisal, material.places[candidate.drug]
+    found = candidate.appraisal
+    place = material.places[candidate.drug]
     tally = place.tally
     parts = [place.place.replace("_", " "), f"{found.certainty.level.said} certainty"]
     if found.quality == "refuted":
@@ -292,11 +299,19 @@ def _describe_candidate(candidate: Candidate, material: Material) -> str:
 def _list_due(candidates: Sequence[Candidate], material: Material) -> list[str]:
     """List the drugs on which a paragraph is due: those that lead, then those that failed or are barred."""
     if not material.asked.asks_what_helps:
-        return [each.drug for each in candidates if each.drug in material.asked.drugs][:MOST_LEADING]
+        return [candidate.drug for candidate in candidates if candidate.drug in material.asked.drugs][:MOST_LEADING]
     places = material.places
-    named = [each.drug for each in candidates if each.drug in material.asked.drugs]
-    leading = [each.drug for each in candidates if places[each.drug].place in _LEADING and each.drug not in named]
-    failed = [each.drug for each in candidates if places[each.drug].place in _FAILED and each.drug not in named]
+    named = [candidate.drug for candidate in candidates if candidate.drug in material.asked.drugs]
+    leading = [
+        candidate.drug
+        for candidate in candidates
+        if places[candidate.drug].place in _LEADING and candidate.drug not in named
+    ]
+    failed = [
+        candidate.drug
+        for candidate in candidates
+        if places[candidate.drug].place in _FAILED and candidate.drug not in named
+    ]
     return [*named, *leading[:MOST_LEADING], *failed][:MOST_PARAGRAPHS]
 
 

@@ -159,7 +159,7 @@ class Answering:
         answer = await ask([client], messages, MendedDraft, token, request=self.request)
         add_usage(self.usage, answer.usage)
         self.notes += [f"{self.name}: {failure}" for failure in answer.failures]
-        given = {each.number: each for each in answer.given.sentences} if answer.given else {}
+        given = {sentence.number: sentence for sentence in answer.given.sentences} if answer.given else {}
         mended = list[_Piece]()
         for at, piece in enumerate(pieces, 1):
             new = given.get(at)
@@ -216,7 +216,8 @@ def _judge(piece: _Piece, verdict: SentenceVerdictDraft | None) -> _Piece:
 
 def _within_length(pieces: Sequence[_Piece]) -> list[_Piece]:
     """Drop what is beyond the words of each place, whole sentences from its end."""
-    used, kept = dict[tuple[WrittenPlace, str], int](), list[_Piece]()
+    used = dict[tuple[WrittenPlace, str], int]()
+    kept = list[_Piece]()
     for piece in pieces:
         if piece.is_dropped:
             kept.append(piece)

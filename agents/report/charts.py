@@ -46,7 +46,7 @@ def overview_of(report: ReportContent) -> Overview:
     effects = [effect for study in report.studies for effect in _ratios_of(report, study)]
     places = {candidate.name: place for place, candidate in enumerate(report.candidates)}
     effects.sort(key=lambda effect: places[effect.drug])
-    rated = [each for each in report.candidates if each.level in (*LEVELS, "standard")]
+    rated = [candidate for candidate in report.candidates if candidate.level in (*LEVELS, "standard")]
     levels = [DrugCertainty(each.name, each.certainty) for each in rated if each.certainty in LEVELS]
     return Overview(
         report.title, tuple(effects[:MOST_ESTIMATES]), tuple(levels[:MOST_DRUGS]), tuple(_counts_by_year(report))

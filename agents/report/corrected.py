@@ -15,7 +15,7 @@ def list_corrections(material: Material) -> list[CorrectionLine]:
     """List what people said, as the report takes it: of rows, records left out and added, drugs set aside."""
     lines = list[CorrectionLine]()
     for candidate in (*material.candidates, *material.aside):
-        lines += [_of_row(candidate.drug, each) for each in candidate.records if each.word]
+        lines += [_of_row(candidate.drug, record) for record in candidate.records if record.word]
     conditions = conditions_of(material.asked)
     for ruling in material.readings.corrections.rulings:
         word = ruling.words[-1]

@@ -141,7 +141,8 @@ def candidates(report: ReportContent) -> Section:
     if not report.candidates:
         return Section("Candidates", "candidates", write_blocks("candidates", "no_candidates", report=report))
     with_block = rows_of_blocks(report.candidates, report.evidence_table)
-    new, established = list[tuple[Any, ...]](), list[tuple[Any, ...]]()
+    new = list[tuple[Any, ...]]()
+    established = list[tuple[Any, ...]]()
     detailed = [each for each in enumerate(report.candidates, 1) if each[1].in_detail]
     for place, candidate in detailed:
         rows = [row for row in report.evidence_table if row.drug == candidate.name]
@@ -149,7 +150,8 @@ def candidates(report: ReportContent) -> Section:
         best = candidate.best_estimate.key if candidate.best_estimate else None
         outcome = next((row.pico.outcome for row in rows if row.key == best and row.pico), None)
         group = established if candidate.group == "established" else new
-        has_block, of_effect = candidate.name in with_block, "" if outcome == EFFICACY else outcome
+        has_block = candidate.name in with_block
+        of_effect = "" if outcome == EFFICACY else outcome
         group.append((candidate, place, has_block, studies, _count_people(studies), of_effect))
     by_small_reader = _is_sorted(report)
     blocks = write_blocks(
@@ -193,7 +195,8 @@ def rows_of_blocks(candidates: Sequence[DrugCandidate], table: Sequence[Evidence
     for place, candidate in enumerate(with_block):
         against = {*candidate.contradicting_citations, *candidate.missed_citations}
         sides = bool(candidate.supporting_citations) + bool(against)
-        most, best = max(share + (place < rest), sides), candidate.best_estimate.key if candidate.best_estimate else ""
+        most = max(share + (place < rest), sides)
+        best = candidate.best_estimate.key if candidate.best_estimate else ""
         own = [(row, candidate.stance_of(row)) for row in table if row.drug == candidate.name]
         supporting = sorted((row for row, stance in own if stance == "supports"), key=lambda row: row.key != best)
         failing = [row for row, stance in own if stance in ("contradicts", "missed")][: most - bool(supporting)]
@@ -226,7 +229,8 @@ def _value_cell(row: EvidenceRow, what: ValueKind) -> RichText:
 
 def evidence(report: ReportContent) -> Section | None:
     """Build a block for each drug: decisive studies, failures first, and steps of its certainty."""
-    shown, blocks = rows_of_blocks(report.candidates, report.evidence_table), list[Block]()
+    shown = rows_of_blocks(report.candidates, report.evidence_table)
+    blocks = list[Block]()
     for place, candidate in ((place, each) for place, each in _in_order(report) if each.name in shown):
         own: list[Block] = [
             paragraph(Text(mark, "flag"), caution[caution.find(":") :])
@@ -355,14 +359,16 @@ def _study_name(row: EvidenceRow, reference: Mapping[str, Any]) -> str:
     """Name a study by first author and year, or by title without authors."""
     if row.key.startswith("nct:"):
         return record_name(row.key)
-    authors, year = reference.get("authors") or [], row.date[:4] if row.date[:4].isdigit() else ""
+    authors = reference.get("authors") or []
+    year = row.date[:4] if row.date[:4].isdigit() else ""
     return f"{one_line(surname(str(authors[0])), 24)} {year}".strip() if authors else short(row.title, _LONGEST_TITLE)
 
 
 def name_study(report: ReportContent, key: str) -> str:
     """Name a record by first author and year, or by its number without authors."""
     reference = report.reference_of(key)
-    authors, year = reference.get("authors") or [], str(reference.get("date") or "")[:4]
+    authors = reference.get("authors") or []
+    year = str(reference.get("date") or "")[:4]
     if key.startswith("nct:") or not authors:
         return record_name(key)
     return f"{one_line(surname(str(authors[0])), 24)} {year if year.isdigit() else ''}".strip()
@@ -424,7 +430,8 @@ def written_section(section_id: str, title: str) -> Builder:
 
 def trials(report: ReportContent) -> Section:
     """Build the table of registered trials."""
-    title, rows = "Registered trials", list[tuple[TrialRow, RichText]]()
+    title = "Registered trials"
+    rows = list[tuple[TrialRow, RichText]]()
     for trial in report.trials:
         posted = Details("Posted results and serious adverse events", tuple(posted_results(trial.posted)))
         rows.append((trial, flow(posted) if trial.posted else ()))
@@ -474,7 +481,8 @@ def methods(report: ReportContent) -> Section:
 def _search_log(report: ReportContent) -> Section:
     if not report.search_log:
         return Section("Search log", "log", (paragraph("No source was searched."),))
-    by_source, by_query = dict[str, list[SearchLogEntry]](), dict[str, list[RichText]]()
+    by_source = dict[str, list[SearchLogEntry]]()
+    by_query = dict[str, list[RichText]]()
     for entry in report.search_log:
         by_source.setdefault(entry.source, []).append(entry)
         status = "" if entry.status in ("ok", "empty") else entry.status.replace("_", " ")
@@ -499,7 +507,8 @@ def _account(report: ReportContent) -> Section:
     """Build the section on tokens and cost by agent and round."""
     parts = list[tuple[str | RichText, str, list[TurnUsage]]]()
     for agent in dict.fromkeys(turn.agent for turn in report.usage):
-        own, name = [turn for turn in report.usage if turn.agent == agent], _NAMES.get(agent, agent)
+        own = [turn for turn in report.usage if turn.agent == agent]
+        name = _NAMES.get(agent, agent)
         parts += [(name, str(turn.iteration or "all"), [turn]) for turn in own]
         parts += [(name, "all", own)] if len(own) > 1 else []
     parts.append((flow(Text("total", "strong")), "all", report.usage))
@@ -509,7 +518,7 @@ def _account(report: ReportContent) -> Section:
 
 def references(report: ReportContent, after: int, last: int | None) -> Section:
     """Build the list of references from `after` to `last`."""
-    entries = [(each, _reference_date(str(each["date"]))) for each in report.references[after:last]]
+    entries = [(reference, _reference_date(str(reference["date"]))) for reference in report.references[after:last]]
     accessed = {source: "" for each, _ in entries if gives(source := str(each["source"])) in ENTRIES}
     for each in sorted(report.search_log, key=lambda each: each.time):
         if each.source in accessed and each.asked_at is not None:

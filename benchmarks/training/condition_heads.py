@@ -73,7 +73,8 @@ def learn_condition_roles(room: Room) -> None:
     )
     truth = np.array([CONDITION_ROLES.index(case.role) for case in cases])
     parts = np.array([case.part for case in cases])
-    learnt, chosen = parts == "training", parts == "development"
+    learnt = parts == "training"
+    chosen = parts == "development"
     models = [_fit(rows[learnt], truth[learnt], strength) for strength in STRENGTHS]
     losses = [_count_loss(model, rows[chosen], truth[chosen]) for model in models]
     best = int(np.argmin(losses))
@@ -115,7 +116,8 @@ def _report(part: str, model: Linear, rows: Any, truth: Any) -> None:
     """Print how many roles are right, and how many conditions are rightly told as the study's target."""
     chances = _tell(model, rows)
     chosen = chances.argmax(1)
-    target, true = chances[:, :_TARGETS].sum(1) > 0.5, truth < _TARGETS
+    target = chances[:, :_TARGETS].sum(1) > 0.5
+    true = truth < _TARGETS
     print(
         f"{part}, role of a condition: {len(truth)}, right {100 * (chosen == truth).mean():.1f}; "
         f"target or not {100 * (target == true).mean():.1f} "

@@ -31,7 +31,8 @@ def ask(options: RunOptions, stream: Callable[[RunOptions], Events] | None = Non
 
     `stream` starts the run in the research team's place.
     """
-    settings, shown = options.chosen(), options.shown
+    settings = options.chosen()
+    shown = options.shown
     is_named = options.settings or shown.out or os.environ.get(f"{ENV_PREFIX}OUTPUT__DIRECTORY")
     is_stray = not is_named and Path(FILE_NAME).exists()
     if is_stray and settings.output.directory != OutputSettings().directory:
@@ -105,7 +106,8 @@ def replay_run(run_id: str, shown: Shown) -> ExitCode:
     from ..run.research import replay_stream  # noqa: PLC0415
 
     with Ledger.existing() as ledger:
-        stored, settings = ledger.report(run_id), Settings.restored(ledger.run(run_id).settings)
+        stored = ledger.report(run_id)
+        settings = Settings.restored(ledger.run(run_id).settings)
         outcome = _follow_on_terminal(lambda **_: replay_stream(run_id, ledger), settings, shown, run_id)
     if outcome.report is None:
         complain(f"the run cannot be replayed: {outcome.error or 'it was stopped'}")
@@ -135,7 +137,8 @@ def _follow_on_terminal(start: Callable[..., Events], settings: Settings, shown:
             except ModuleNotFoundError:
                 raise MissingExtra("--trace", "trace") from None
             stack.enter_context(trace.trace_file(shown.trace))
-            given["recorder"], traced = trace.SpanRecorder(), trace.traced
+            given["recorder"] = trace.SpanRecorder()
+            traced = trace.traced
         stack.enter_context(logged(verbosity, as_json=shown.log_json))
         progress = stack.enter_context(TerminalProgress(quiet=shown.quiet or verbosity > 0))
         from willowbark.agents.autogen import CancellationToken  # noqa: PLC0415  AutoGen takes most of a second
@@ -166,9 +169,11 @@ def _finish(outcome: RunOutcome, folder: RunFolder, shown: Shown, output: Output
     """Write the report, print it even if writing fails, and say on stderr how the run ended."""
     try:
         keep(outcome, folder, output)
-        place, code = f"is in {folder.path}", outcome.exit_code
+        place = f"is in {folder.path}"
+        code = outcome.exit_code
     except UsageError as error:
-        place, code = f"was not kept: {error}", outcome.exit_code or ExitCode.USAGE
+        place = f"was not kept: {error}"
+        code = outcome.exit_code or ExitCode.USAGE
     if outcome.report is not None:
         show_report(outcome.report, as_json=shown.as_json or output.format == "json", full=shown.full)
     if outcome.cancelled:

@@ -206,10 +206,12 @@ def command(
                 if not sys.stdout.closed:  # it is closed after serving standard input and output
                     sys.stdout.flush()
             except UsageError as error:
-                message, code = error, 2
+                message = error
+                code = 2
             except KeyboardInterrupt:
                 gc.freeze()  # or the interpreter looks through all objects before it ends: up to a second
-                message, code = "stopped", 130
+                message = "stopped"
+                code = 130
             except BrokenPipeError:
                 os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
                 code = 0
@@ -217,24 +219,26 @@ def command(
                 if os.environ.get("WILLOWBARK_DEBUG"):
                     raise
                 fault = f"a fault of Willowbark itself: {type(error).__name__}: {error}"
-                message, code = f"{fault} (WILLOWBARK_DEBUG=1 shows where)", 1
+                message = f"{fault} (WILLOWBARK_DEBUG=1 shows where)"
+                code = 1
             if message is not None:
                 faces.terminal.complain(message)
             raise typer.Exit(int(code))
 
-        keyword, parameters = inspect.Parameter.KEYWORD_ONLY, dict[str, inspect.Parameter]()
-        for each in inspect.signature(function).parameters.values():
-            if each.kind is keyword:
-                default, annotation = _OPTIONS[each.name]
-                given_default = default if each.default is each.empty else each.default
-                parameters[each.name] = each.replace(default=given_default, annotation=annotation)
-            elif each.kind is not each.VAR_KEYWORD:
-                parameters[each.name] = each.replace(kind=keyword)
+        keyword = inspect.Parameter.KEYWORD_ONLY
+        parameters = dict[str, inspect.Parameter]()
+        for parameter in inspect.signature(function).parameters.values():
+            if parameter.kind is keyword:
+                default, annotation = _OPTIONS[parameter.name]
+                given_default = default if parameter.default is parameter.empty else parameter.default
+                parameters[parameter.name] = parameter.replace(default=given_default, annotation=annotation)
+            elif parameter.kind is not parameter.VAR_KEYWORD:
+                parameters[parameter.name] = parameter.replace(kind=keyword)
         for each_name in more:
             default, annotation = _OPTIONS[each_name]
             parameters[each_name] = inspect.Parameter(each_name, keyword, default=default, annotation=annotation)
         run.__signature__ = inspect.Signature([*parameters.values()])  # type: ignore[attr-defined]  # read by typer
-        run.__annotations__ = {each.name: each.annotation for each in parameters.values()}
+        run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters.values()}
         group.command(name=name, epilog=epilog)(run)
         return run
 
@@ -293,7 +297,7 @@ def ask(
         given["ledger"] = None if no_ledger else DEFAULT_PATH
         return faces.ask.ask(_run_options({"question": question, **given}), context.obj)
     allowed = {"question", "within", "max_results", "as_json", "quiet", "offline"}
-    typed = [each for each in context.command.params if each.name is not None and each.name not in allowed]
+    typed = [param for param in context.command.params if param.name is not None and param.name not in allowed]
     others = [each.opts[0] for each in typed if f"{context.get_parameter_source(each.name)}".endswith("COMMANDLINE")]
     if others:
         raise UsageError(f"{', '.join(sorted(others))}: not with --in, which asks only what an earlier run collected")
@@ -455,7 +459,8 @@ def correct(
     from ..run import history  # noqa: PLC0415  loads the ledger
     from . import correct as face  # noqa: PLC0415  the whole team
 
-    root, run_id = _runs_folder(runs, settings), history.find_run(run)
+    root = _runs_folder(runs, settings)
+    run_id = history.find_run(run)
     if listed or labels is not None:
         faces.terminal.write_lines(face.list_words(run_id) if labels is None else face.write_labels(run_id, labels))
         return
@@ -483,12 +488,14 @@ def review(
     from ..run import history  # noqa: PLC0415  loads the ledger
     from . import review as face  # noqa: PLC0415  the whole team
 
-    root, run_id = _runs_folder(runs, settings), history.find_run(run)
+    root = _runs_folder(runs, settings)
+    run_id = history.find_run(run)
     rows = face.rows_of(run_id, top)
     if as_json or not (sys.stdin.isatty() and sys.stdout.isatty()) or not rows:
         faces.terminal.write_lines(face.as_lines(rows, as_json=as_json, is_blind=blind))
         return
-    say, ask = faces.terminal.write_out, input
+    say = faces.terminal.write_out
+    ask = input
     faces.terminal.write_lines(face.review(run_id, rows, root, by, is_blind=blind, say=say, ask=ask))
 
 
@@ -512,7 +519,8 @@ def export(run: _RUN, *, to: str, export_out: Path | None, runs: Path | None, se
     from ..run import history  # noqa: PLC0415  loads the ledger
 
     root = _runs_folder(runs, settings)
-    run_id, formats = history.find_run(run, root), [name.strip().lower() for name in to.split(",")]
+    run_id = history.find_run(run, root)
+    formats = [name.strip().lower() for name in to.split(",")]
     report = history.load_report(root, run_id)
     faces.terminal.write_lines(map(str, write(report, export_out or root / run_id, formats)))
 
@@ -564,8 +572,10 @@ def screen(
     complain = faces.terminal.complain
     options = _run_options(given)
     settings = options.chosen()
-    names, wanted = read_names(file, CONDITION_COLUMNS), read_names(drugs, DRUG_COLUMNS) if drugs else []
-    searched, reads = open_library(library, complain) if library else None, engine_of(engine)
+    names = read_names(file, CONDITION_COLUMNS)
+    wanted = read_names(drugs, DRUG_COLUMNS) if drugs else []
+    searched = open_library(library, complain) if library else None
+    reads = engine_of(engine)
     for line in searched.contents.unread if searched else ():
         complain(f"library {library}: {line}")
     model = None

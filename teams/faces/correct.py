@@ -61,7 +61,7 @@ def correct(
 def list_words(run_id: str) -> list[str]:
     """List who said what of a run, as its report took it."""
     report = stored_report(run_id)
-    lines = [] if report is None else [_line_of(each) for each in report.corrections]
+    lines = [] if report is None else [_line_of(correction) for correction in report.corrections]
     return lines or [f"Nobody has corrected run {run_id}."]
 
 

@@ -89,7 +89,7 @@ def check_folders(folders: Mapping[str, Path]) -> list[str]:
     """Print whether folders, or those in which they would be made, can be written to; return what cannot."""
     faults = list[str]()
     for name, folder in folders.items():
-        existing = next((each for each in (folder, *folder.absolute().parents) if each.exists()), Path("/"))
+        existing = next((parent for parent in (folder, *folder.absolute().parents) if parent.exists()), Path("/"))
         is_writable = existing.is_dir() and os.access(existing, os.W_OK | os.X_OK)
         write_lines([f"{name:<11} {folder} ({'can' if is_writable else 'CANNOT'} be written to)"])
         if not is_writable:
@@ -111,7 +111,8 @@ def describe_studies(folder: Path) -> list[str]:
 def check_studies(folder: Path) -> list[str]:
     """Print how many studies a folder's store holds, by which reader; return what is wrong with it."""
     try:
-        lines, faults = describe_studies(folder), list[str]()
+        lines = describe_studies(folder)
+        faults = list[str]()
     except UsageError as error:
         lines = faults = [str(error)]
     write_lines(f"{'Studies' if place == 0 else '':<11} {line}" for place, line in enumerate(lines))

@@ -313,7 +313,8 @@ class ResearchRun:
     """
 
     def __init__(self, run_id: str) -> None:
-        self.run_id, self.token = run_id, CancellationToken()
+        self.run_id = run_id
+        self.token = CancellationToken()
         self.task: asyncio.Task[ResearchReport] | None = None
         self.heard = [f"run {run_id}"]
         self.found = dict[str, EvidenceDigest]()
@@ -348,11 +349,15 @@ class Server(FastMCP[Any]):
     patience_s = 45.0
 
     def __init__(self, settings: Settings, transport: Transport, ledger: Path) -> None:
-        self._settings, self._transport, self._ledger = settings, transport, ledger
+        self._settings = settings
+        self._transport = transport
+        self._ledger = ledger
         self._known = dict[str, ResearchRun]()
         self._asked = dict[tuple[object, ...], str]()
         """Ids of the runs of this server by what was asked, so that the same question attaches to its run."""
-        self._sources = [each for each in settings.searched_sources if gives(each) in STUDIES and not takes_names(each)]
+        self._sources = [
+            source for source in settings.searched_sources if gives(source) in STUDIES and not takes_names(source)
+        ]
         self._offers: dict[str, tuple[ListedTool, type[BaseModel], Callable[[Any, _Context], _ToolResult]]] = {}
         for member in default_participants(BaselineChatCompletionClient(), settings):
             for tool in tools_of(member) if isinstance(member, SpecialistAgent) else ():
@@ -482,7 +487,8 @@ class Server(FastMCP[Any]):
                     raise ToolError("give either mindate or date_range")
                 values["mindate"] = first_day(given.date_range, datetime.now(UTC).date()).isoformat()
             wanted = own(**values)
-            asking, size = tool, given.limit if isinstance(given, Paged) else 1
+            asking = tool
+            size = given.limit if isinstance(given, Paged) else 1
             if isinstance(tool, SourceTool) and "page" in own.model_fields:
                 asking = SourceTool(tool.dump_component().config["source"], max_results=size)
             found = await self._ask(asking, wanted)
@@ -494,7 +500,8 @@ class Server(FastMCP[Any]):
             text = bounded(ToolReply(replies=found), TEXT_BYTES if is_whole else MOST_BYTES)
             return text, found_papers(found[0]) if gives_studies else None
 
-        answer.__name__, answer.__doc__ = name or tool.name, tool.description
+        answer.__name__ = name or tool.name
+        answer.__doc__ = tool.description
         most = TEXT_BYTES if own is PaperArgs else MOST_BYTES
         self._offer(answer, args, FoundPapers if gives_studies else None, most)
 
@@ -555,7 +562,8 @@ class Server(FastMCP[Any]):
     async def _fetch_run(self, args: FetchArgs) -> Fetched:
         run_id = args.id.removeprefix("run:")
         report = await asyncio.to_thread(self._report_of, run_id)
-        markdown, appendix = report.to_markdown(), report.to_appendix()
+        markdown = report.to_markdown()
+        appendix = report.to_appendix()
         sections = {"report": markdown, "appendix": appendix, **headed_parts(markdown)}
         text = choose_part(args.part or "report", sections, "report", args.id)
         hit = Hit(id=args.id, title=report.title, url=f"{_RUNS}/{run_id}/report.md")

@@ -50,7 +50,9 @@ async def research_in_cell(question: str | RunOptions, **choices: Unpack[RunChoi
         RunFailed: not even a partial report could be made, or not within 10 seconds after an interruption.
     """
     options = RunOptions.of(question, {"ledger": DEFAULT_PATH, **choices} if isinstance(question, str) else choices)
-    settings, token, approve = options.chosen(), options.cancellation_token or CancellationToken(), options.approve
+    settings = options.chosen()
+    token = options.cancellation_token or CancellationToken()
+    approve = options.approve
     view = LiveView(options.question or "", settings.searched_sources)
     if approve is None or isinstance(approve, bool):
         approve = approver_for(None, settings, "notebook", notebook_input)
@@ -158,7 +160,8 @@ class LiveView:
         """Describe the current activity or the result in one line."""
         if self.report is not None:
             problem = f"{self.problem}. " if self.problem else ""
-            records, candidates = sum(row.kept for row in self._board.rows.values()), len(self.report.candidates)
+            records = sum(row.kept for row in self._board.rows.values())
+            candidates = len(self.report.candidates)
             sizes = {"round": self.report.search_iterations, "record": records, "candidate": candidates}
             counts = ", ".join(counted(number, noun) for noun, number in sizes.items())
             return f"{problem}{counts}; stopped: {self.report.stop_reason.replace('_', ' ')}"
@@ -189,7 +192,8 @@ async def notebook_input(prompt: str, cancellation_token: CancellationToken | No
         socket = kernel.stdin_socket
         while socket.poll(0):  # discard replies that came too late
             socket.recv_multipart()
-        content, sender = {"prompt": prompt, "password": False}, kernel._parent_ident["shell"]
+        content = {"prompt": prompt, "password": False}
+        sender = kernel._parent_ident["shell"]
         kernel.session.send(socket, "input_request", content, kernel.get_parent("shell"), ident=sender)
         while True:
             while not socket.poll(0):  # noqa: ASYNC110  the kernel's channel has no events

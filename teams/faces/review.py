@@ -35,7 +35,7 @@ def as_lines(rows: Sequence[RowToReview], *, as_json: bool, is_blind: bool) -> l
     lines = list[str]()
     for number, row in enumerate(rows, 1):
         lines += [f"{number}. {row.drug}, {record_name(row.record)}: {row.title}", f"   “{row.quote}”"]
-        lines += [] if is_blind else [f"   {row.direction}: {row.reason}", *(f"   {each}" for each in row.readers)]
+        lines += [] if is_blind else [f"   {row.direction}: {row.reason}", *(f"   {reader}" for reader in row.readers)]
     return lines or ["No row is worth a look: people have seen all that would move a conclusion."]
 
 
@@ -86,8 +86,8 @@ def _ask_row(row: RowToReview, *, is_blind: bool, say: Say, ask: Callable[[], st
     """Ask until the answer is a known one; an end of the input ends the review."""
     if not is_blind:
         say(f"The report has: {row.direction}; {row.reason}")
-        for each in row.readers:
-            say(f"  {each}")
+        for reader in row.readers:
+            say(f"  {reader}")
     known = {*ANSWERS, "x", "?", "q", *([] if is_blind else [""])}
     while True:
         say(_ASKS.format(drug=row.drug) if is_blind else _MENU)

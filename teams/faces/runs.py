@@ -252,17 +252,18 @@ def _keep_changes(watch: Watch, entry: dict[str, Any]) -> None:
 def as_markdown(entries: Sequence[Mapping[str, Any]]) -> str:
     """Format the changes as Markdown, the latest first."""
     lines = list[str]()
-    for each in reversed(entries):
-        lines += [f"## {each['question']}", "", each["at"], "", *(f"- {line}" for line in each["changes"]), ""]
+    for entry in reversed(entries):
+        lines += [f"## {entry['question']}", "", entry["at"], "", *(f"- {line}" for line in entry["changes"]), ""]
     return "\n".join(lines[:-1]) or "Nothing changed."
 
 
 def as_atom(name: str, question: str, entries: Sequence[Mapping[str, Any]]) -> str:
     """Format the changes as a feed: https://www.rfc-editor.org/rfc/rfc4287"""
     told = "".join(
-        f"<entry><id>{_urn(name, each['at'])}</id><title>{len(each['changes'])} changes: {escape(question)}</title>"
-        f'<updated>{each["at"]}</updated><content type="text">{escape(chr(10).join(each["changes"]))}</content></entry>'
-        for each in reversed(entries)
+        f"<entry><id>{_urn(name, entry['at'])}</id><title>{len(entry['changes'])} changes: {escape(question)}</title>"
+        f"<updated>{entry['at']}</updated>"
+        f'<content type="text">{escape(chr(10).join(entry["changes"]))}</content></entry>'
+        for entry in reversed(entries)
     )
     return (
         '<?xml version="1.0" encoding="utf-8"?>\n<feed xmlns="http://www.w3.org/2005/Atom">'

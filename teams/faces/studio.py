@@ -32,7 +32,8 @@ from ..model_clients import BASELINE, FORMS, PROVIDERS
 from ..research_team import ResearchTeam, default_participants
 
 Json = dict[str, Any]
-TEAM_FILE, GALLERY_FILE = "willowbark-team.json", "willowbark-gallery.json"
+TEAM_FILE = "willowbark-team.json"
+GALLERY_FILE = "willowbark-gallery.json"
 MODELS = (BASELINE, "openai/gpt-4.1-mini", "anthropic/claude-haiku-4-5", "ollama/llama3.1", "azure/my-deployment")
 """The gallery's models; each can be edited in Studio."""
 _STAND_INS = {  # required to create clients; keys are removed again, the address is for editing
@@ -58,7 +59,8 @@ def team(model: str = BASELINE, *, asking: bool = False) -> Json:
 
 def gallery(model: str = BASELINE) -> Json:
     """Build the gallery: teams, agents, tools, models and terminations for the user's own teams."""
-    sources, single = [SourceTool(name) for name in offered()], (GetPaper(), GetCitations(), GetTrial())
+    sources = [SourceTool(name) for name in offered()]
+    single = (GetPaper(), GetCitations(), GetTrial())
     assistant = AssistantAgent(
         "assistant",
         BaselineChatCompletionClient(),
@@ -67,7 +69,7 @@ def gallery(model: str = BASELINE) -> Json:
         system_message=f"Answer from the records that your tools give, and name their identifiers.\n\n{GUIDANCE}",
         reflect_on_tool_use=True,
     )
-    members = [each for each in _members() if isinstance(each, ChatAgent)]
+    members = [member for member in _members() if isinstance(member, ChatAgent)]
     return {
         "id": "willowbark",
         "name": "Willowbark",
@@ -84,7 +86,7 @@ def gallery(model: str = BASELINE) -> Json:
         },
         "components": {
             "teams": [team(model), team(model, asking=True)],
-            "agents": [_component(each, "", model) for each in (*members, ApproverAgent(), assistant)],
+            "agents": [_component(member, "", model) for member in (*members, ApproverAgent(), assistant)],
             "tools": [_component(tool) for tool in (*sources, *single, GetMechanisms())],
             "models": [model_component(name) for name in MODELS],
             "terminations": [
@@ -134,7 +136,8 @@ def _component(made: Any, label: str = "", model: str = BASELINE) -> Json:
         if not isinstance(value, dict):
             return value
         found = {name: adapt(item) for name, item in value.items()}
-        kind, provider = found.get("component_type"), found.get("provider", "")
+        kind = found.get("component_type")
+        provider = found.get("provider", "")
         if kind == "agent":  # AutoGen dumps the class's name and description
             own = found["config"]
             found |= {"label": f"Willowbark {own['name']}", "description": own["description"]}

@@ -103,7 +103,8 @@ class Journal:
 
     def attach(self, relay: Recorder | None, on_failure: Callable[[], None]) -> None:
         """Set who also receives every exchange, and what is called once the ledger can no longer be written."""
-        self._relay, self._on_failure = relay, on_failure
+        self._relay = relay
+        self._on_failure = on_failure
         if self.failure is not None:  # the question was put into words before, and could not be kept
             on_failure()
 
@@ -245,7 +246,8 @@ class Journal:
         """Commit statements together with the time spent."""
         if self.failure is not None or self.replaying:
             return
-        taken, self._taken = self._taken, []  # readings are added by another thread
+        taken = self._taken
+        self._taken = []  # readings are added by another thread
         try:
             with self._database.transaction() as database:
                 for statement, values in (*taken, *statements):

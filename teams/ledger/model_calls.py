@@ -102,8 +102,11 @@ class JournaledClient(ChatCompletionCache):
         """
         if self._stop is not None and self._stop.is_cancelled():
             raise asyncio.CancelledError
-        journal, place = self._journal, present_place.get()
-        tools, form, extra = options.get("tools", ()), options.get("json_output"), options.get("extra_create_args", {})
+        journal = self._journal
+        place = present_place.get()
+        tools = options.get("tools", ())
+        form = options.get("json_output")
+        extra = options.get("extra_create_args", {})
         key = request_key(messages, tools, form, extra)
         if journal is not None and (content := journal.find_answer(key)) is not None:
             known = RecordedResult.model_validate(content | {"cached": True})
@@ -115,7 +118,8 @@ class JournaledClient(ChatCompletionCache):
         if first is not None:
             first.key = key
             if self._batches is not None:
-                first.batch, first.keep = self._batches.find_batch(key), partial(self._batches.keep_batch, key)
+                first.batch = self._batches.find_batch(key)
+                first.keep = partial(self._batches.keep_batch, key)
         most = self._context_tokens
         if most is not None and (tokens := _estimate_tokens(messages, tools, form, extra)) > most - most // ANSWERS:
             reason = f"its context length of {most:,} tokens has no room for a prompt of about {tokens:,}"
@@ -137,7 +141,8 @@ class JournaledClient(ChatCompletionCache):
             raise
         answer = _recorded(result, () if options.get("tool_choice") == "none" else tools)
         if first is not None and (first.was_answered or first.unanswered):
-            answer.in_batch, answer.unanswered = first.was_answered, first.unanswered
+            answer.in_batch = first.was_answered
+            answer.unanswered = first.unanswered
             first.settle(answer.usage, first.unanswered)
         if journal is not None:
             cost = self._budget.prices.cost_usd(answer.usage, self._model, in_batch=answer.in_batch)
@@ -163,14 +168,16 @@ class RecordedResult(CreateResult):
 
 def _recorded(result: CreateResult, tools: Sequence[Tool | ToolSchema]) -> RecordedResult:
     """Take calls of tools that a model wrote as text for calls; bound their number, and counts of tokens."""
-    answer, told = RecordedResult(**dict(result)), result.usage
+    answer = RecordedResult(**dict(result))
+    told = result.usage
     counts = map(_bound_count, (told.prompt_tokens, told.completion_tokens))
     answer.usage = RequestUsage(*counts)
     called = answer.content
     if isinstance(called, str) and tools:
         called = written_calls(called, [_schema(tool)["name"] for tool in tools])
     if called and not isinstance(called, str):
-        answer.content, answer.finish_reason = called[:MAX_CALLS], "function_calls"
+        answer.content = called[:MAX_CALLS]
+        answer.finish_reason = "function_calls"
     return answer
 
 
@@ -187,7 +194,7 @@ def _estimate_tokens(
     """Estimate the tokens of a prompt with its tools and schema."""
     schema = form.model_json_schema() if isinstance(form, type) else extra.get("response_format")  # type: ignore[attr-defined]
     offered = json.dumps([schema, *map(_schema, tools)])
-    said = (each.content if isinstance(each.content, str) else str(each.content) for each in messages)
+    said = (message.content if isinstance(message.content, str) else str(message.content) for message in messages)
     return (len(offered) + sum(map(len, said))) // CHARACTERS_PER_TOKEN
 
 

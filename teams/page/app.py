@@ -106,7 +106,8 @@ async def serve(options: RunOptions, host: str, port: int, say: Callable[[str], 
     Raises:
         UsageError: invalid settings, keys or token, or an unavailable address.
     """
-    runs, token = LiveRuns(options, say), token_from(os.environ, TOKEN_VARIABLE)
+    runs = LiveRuns(options, say)
+    token = token_from(os.environ, TOKEN_VARIABLE)
     is_open = host not in LOOPBACK
     with listening_at(host, port) as listening:
         shown = f"[{host}]" if ":" in host else host
@@ -200,7 +201,8 @@ class Pages:
         """Show the changes from one run to another."""
         earlier, later = (request.query_params.get(name, "") for name in ("earlier", "later"))
         rows = [row for row in await asyncio.to_thread(list_runs, self._runs.root) if row.status in ("complete", None)]
-        lines, wrong = list[str](), None
+        lines = list[str]()
+        wrong = None
         if earlier:
             try:
                 lines = await asyncio.to_thread(compare_runs, earlier, later or None)
@@ -241,7 +243,8 @@ class Pages:
 
     async def approve(self, request: Request) -> Response:
         """Pass on which candidates the report should cover."""
-        run_id, given = request.path_params["run_id"], await _form(request)
+        run_id = request.path_params["run_id"]
+        given = await _form(request)
         live = self._runs.known.get(run_id)
         if live is None or live.request is None:
             raise UsageError("the question is closed: the run decided without an answer, or has ended")
@@ -253,17 +256,20 @@ class Pages:
 
     async def record(self, request: Request) -> Response:
         """Show a record that a report cites, with the cited passages marked."""
-        run_id, number = request.path_params["run_id"], request.path_params["number"]
+        run_id = request.path_params["run_id"]
+        number = request.path_params["number"]
         return HTMLResponse(await asyncio.to_thread(_record_page, run_id, number, self._runs.root))
 
     async def row(self, request: Request) -> Response:
         """Show a record of the evidence by its key."""
-        run_id, key = request.path_params["run_id"], request.query_params.get("key", "")
+        run_id = request.path_params["run_id"]
+        key = request.query_params.get("key", "")
         return HTMLResponse(await asyncio.to_thread(_row_page, run_id, key, self._runs.root))
 
     async def correct(self, request: Request) -> Response:
         """Correct what a run read, and show its report, made again."""
-        run_id, given = request.path_params["run_id"], await _form(request)
+        run_id = request.path_params["run_id"]
+        given = await _form(request)
         requests = _requests_of(given)
         by = given.get("by", "").strip() or None
         await asyncio.to_thread(lambda: asyncio.run(_change(run_id, requests, by, self._runs.root)))
@@ -273,20 +279,23 @@ class Pages:
 
     async def review(self, request: Request) -> Response:
         """Show the rows that are worth a person's minutes."""
-        run_id, is_blind = request.path_params["run_id"], "blind" in request.query_params
+        run_id = request.path_params["run_id"]
+        is_blind = "blind" in request.query_params
         rows = await asyncio.to_thread(_rows_to_review, run_id)
         shown = {"run_id": run_id, "rows": rows, "blind": is_blind}
         return HTMLResponse(page("review.html", title="Rows worth your minutes", **shown))
 
     async def ask_within(self, request: Request) -> Response:
         """Answer a follow-up from what the run collected."""
-        run_id, question = request.path_params["run_id"], request.query_params.get("question", "")
+        run_id = request.path_params["run_id"]
+        question = request.query_params.get("question", "")
         answer = await asyncio.to_thread(_answer_within, run_id, question)
         return HTMLResponse(page("within.html", title=answer.question, run_id=run_id, answer=answer))
 
     async def export(self, request: Request) -> Response:
         """Download a run's report in another format."""
-        run_id, name = request.path_params["run_id"], request.path_params["name"]
+        run_id = request.path_params["run_id"]
+        name = request.path_params["name"]
         file_name = format_of(name).file_name
         content = await asyncio.to_thread(lambda: render(load_report(self._runs.root, run_id), name))
         kind = mimetypes.guess_type(file_name)[0] or "application/octet-stream"
@@ -379,12 +388,17 @@ def _to_run(run_id: str) -> Response:
 
 def _error_page(_: Request, error: Exception) -> Response:
     """Render an error as a one-line page."""
-    status, line, headers = 500, f"A fault of Willowbark itself ({type(error).__name__}).", None
+    status = 500
+    line = f"A fault of Willowbark itself ({type(error).__name__})."
+    headers = None
     if isinstance(error, UsageError):
-        status, line = 400, str(error)
+        status = 400
+        line = str(error)
     elif isinstance(error, HTTPException):
         known = {404: "There is no such page.", 405: "This page does not take that request."}
-        status, line, headers = error.status_code, known.get(error.status_code, error.detail), error.headers
+        status = error.status_code
+        line = known.get(error.status_code, error.detail)
+        headers = error.headers
     return HTMLResponse(page("notice.html", title="That did not work", line=line), status, headers)
 
 
@@ -423,7 +437,8 @@ def log_line(event: "AgentEvent") -> str:
     """Render an event as a line of the log; a search by the names of its source and its arguments."""
     text = event.message.replace("**", "").replace("`", "")
     if event.call is not None and event.agent is not None:
-        source, arguments = source_of(event.call["tool"]), event.call["arguments"]
+        source = source_of(event.call["tool"])
+        arguments = event.call["arguments"]
         with suppress(ValueError, AttributeError):  # shown as the model wrote them
             values = json.loads(arguments).values()
             arguments = ", ".join(", ".join(map(str, each)) if isinstance(each, list) else str(each) for each in values)
@@ -516,7 +531,8 @@ def _page_of_record(run_id: str, report: "ResearchReport", key: str, reference: 
         texts = [(own_part(record), mark_passages(body, quotes))]
         full = ((place.title, mark_passages(place.text, quotes)) for place in places(record))
         texts += [(title, pieces) for title, pieces in full if any(is_marked for _, is_marked in pieces)]
-    name, url = record_name(key), url_of(key, str(reference.get("url") or ""))
+    name = record_name(key)
+    url = url_of(key, str(reference.get("url") or ""))
     shown: dict[str, Any] = {"reference": reference, "name": name, "url": url, "claims": claims, "texts": texts}
     shown |= {"run_id": run_id, "key": key, "can_correct": bool(records), "reasons": EXCLUSION_REASONS}
     shown["designs"] = [design.label for design in StudyDesign]
@@ -554,7 +570,8 @@ def _requests_of(given: QueryParams) -> list["ChangeRequest"]:
     labels = {design.label: design.value for design in StudyDesign}
     requests = list[ChangeRequest]()
     for name, field in _FIELDS.items():
-        typed, was = given.get(name, "").strip(), given.get(f"was_{name}", "").strip()
+        typed = given.get(name, "").strip()
+        was = given.get(f"was_{name}", "").strip()
         if name in given and typed != was:
             value = labels.get(typed, typed) if name == "design" else parse_value(typed)
             drug = common["drug"] if field.startswith("deciding.") else ""

@@ -85,7 +85,8 @@ class RunToCorrect:
     """
 
     def __init__(self, question: str, report: ResearchReport, pool: Sequence[Evidence], book: CorrectionBook) -> None:
-        self.report, self._book = report, book
+        self.report = report
+        self._book = book
         self._condition = conditions_of(parse_question(question))[0]
         self._pool = {name: record for record in pool for name in (record.key, *record.identifiers)}
         self._rows = {(row.key, row.drug): row for row in report.evidence_table}

@@ -128,7 +128,8 @@ async def ask_changes(
     corrections = list[Correction]()
     added = [request for request in requests if request.add]
     if added:
-        who, conditions = name_person(by), conditions_of(parse_question(run.question))
+        who = name_person(by)
+        conditions = conditions_of(parse_question(run.question))
         for request in added:
             for record in await _find_records(request, Settings.restored(run.settings), endpoints):
                 pool.append(record)
@@ -216,7 +217,8 @@ async def make_corrected(run_id: str, ledger: Ledger, corrections: CorrectionBoo
 @asynccontextmanager
 async def open_again(run_id: str, ledger: Ledger, former: ResearchReport) -> AsyncIterator[RunAgain]:
     """Open an ended run: its messages, its readings, and its journal in the sources' place."""
-    run, journal = ledger.run(run_id), ledger.journal(run_id)
+    run = ledger.run(run_id)
+    journal = ledger.journal(run_id)
     settings = Settings.restored(run.settings)
     question = TextMessage(content=run.question, source="user", created_at=run.created_at)
     messages: list[BaseChatMessage] = [question, *messages_of(journal.earlier_turns)]

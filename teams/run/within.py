@@ -75,7 +75,8 @@ class DrugRead(BaseModel, frozen=True, extra="forbid"):
     @property
     def said(self) -> str:
         """The answer in a sentence."""
-        told, undecided = f"{capital(self.drug)} in {self.condition}", len(self.undecided)
+        told = f"{capital(self.drug)} in {self.condition}"
+        undecided = len(self.undecided)
         if self.quality is not None:
             supporting = counted(len(self.supporting), "supporting record")
             counts = f"{supporting}, {len(self.contradicting)} contradicting, {undecided} inconclusive"
@@ -147,7 +148,8 @@ async def ask_within(
         UsageError: an empty question, no such run, one without records, or damaged content.
     """
     asked = validate_question(question)
-    run, turns = ledger.run(run_id), ledger.turns(run_id)
+    run = ledger.run(run_id)
+    turns = ledger.turns(run_id)
     found = findings_of(turns)
     pool = merge(record for one in found for record in one.records)
     if not pool:
@@ -207,7 +209,7 @@ def _answer(meant: Question, pool: Sequence[Evidence], readings: Readings) -> di
         records = (Quoted(key=e.key, drug=e.drug, says=e.stance, sentence=e.sentence) for e in said if e.sentence)
         told["harms"] = [*islice(labels, MAX_HARMS), *islice(records, MAX_HARMS)]
     elif meant.drugs and meant.conditions:
-        candidates = {each.drug: each for each in appraise_candidates(meant, pool, readings)}
+        candidates = {candidate.drug: candidate for candidate in appraise_candidates(meant, pool, readings)}
         named = meant.drugs[:MAX_DRUGS]
         told["drugs"] = [
             _drug(
@@ -229,7 +231,8 @@ def _list_cautions(drug: str, candidate: Candidate | None, meant: Question, pool
 def _drug(drug: str, candidate: Candidate | None, condition: str, cautions: list[str]) -> DrugRead:
     if candidate is None:
         return DrugRead(drug=drug, condition=condition, quality=None, certainty=None, cautions=cautions)
-    said, told = candidate.appraisal, candidate.has_verdict
+    said = candidate.appraisal
+    told = candidate.has_verdict
     decided = {*said.telling}
     return DrugRead(
         drug=drug,
@@ -240,9 +243,9 @@ def _drug(drug: str, candidate: Candidate | None, condition: str, cautions: list
         quality=said.quality if told else None,
         certainty=said.certainty.level.said if told else None,
         quoted=[
-            Quoted(key=each.key, drug=drug, says=each.item.direction, sentence=each.sentence)
-            for each in candidate.records
-            if each.key in decided and each.sentence
+            Quoted(key=record.key, drug=drug, says=record.item.direction, sentence=record.sentence)
+            for record in candidate.records
+            if record.key in decided and record.sentence
         ][:QUOTED],
         cautions=cautions,
     )

@@ -106,13 +106,15 @@ def judge_candidates(candidates: Iterable[Candidate], view: JudgeView) -> list[C
 
 def _judge(candidate: Candidate, view: JudgeView) -> Candidate:
     struck = {row.key: row.reason for row in view.struck if row.drug == candidate.drug}
-    struck = {key: reason for key, reason in struck.items() if key in {each.key for each in candidate.records}}
+    struck = {key: reason for key, reason in struck.items() if key in {record.key for record in candidate.records}}
     if struck:
         records = [
-            each.model_copy(update={"item": _strike(each.item, struck[each.key])}) if each.key in struck else each
-            for each in candidate.records
+            record.model_copy(update={"item": _strike(record.item, struck[record.key])})
+            if record.key in struck
+            else record
+            for record in candidate.records
         ]
-        appraisal = appraise_candidate([each.item for each in records])
+        appraisal = appraise_candidate([record.item for record in records])
         candidate = candidate.model_copy(update={"records": records, "appraisal": appraisal})
     said = view.find_drug(candidate.drug)
     if said is None:
@@ -132,5 +134,5 @@ def _strike(item: AppraisedItem, reason: str) -> AppraisedItem:
 
 def _say_why(said: JudgedDrug) -> str:
     """Return why the judge has its level: its own reason, or the domains that lower it."""
-    lowering = [f"{each.domain.replace('_', ' ')}: {each.reason}" for each in said.domains if each.lowered]
+    lowering = [f"{domain.domain.replace('_', ' ')}: {domain.reason}" for domain in said.domains if domain.lowered]
     return said.reason or listed(lowering)

@@ -122,7 +122,8 @@ class _Setting:
     """
 
     def __init__(self, document: Document | None, passage: StudyPassage | None) -> None:
-        self._document, self._passage = document, passage
+        self._document = document
+        self._passage = passage
         self.passages: tuple[StudyPassage, ...] = ()
 
     def names_arm(self, kind: Comparator, drugs: frozenset[str]) -> bool:
@@ -147,11 +148,12 @@ class _Setting:
 
     def _find(self, tells: Callable[[Sentence], bool]) -> bool:
         """Look for a sentence in the passage, then in the setting, then in the rest of the record."""
-        document, passage = self._document, self._passage
+        document = self._document
+        passage = self._passage
         if document is None or passage is None or is_full_text(passage.section):
             return True
         quoted = {each.text for each in (passage, *self.passages)}
-        within = [each for each in document.sentences if any(each.quote in text for text in quoted)]
+        within = [sentence for sentence in document.sentences if any(sentence.quote in text for text in quoted)]
         if not within or any(map(tells, within)):
             return True  # a passage of the registry's is no sentence of the text
         found = next(filter(tells, document.sentences), None)

@@ -56,7 +56,8 @@ def read_tagged(text: str, form: TaggedForm) -> Iterator[FileItem]:
             _continue_line(tags, tag, line, form)
         elif match[1] in form.last:
             yield from _record_of(tags, begun, form)
-            tags, tag = {}, ""
+            tags = {}
+            tag = ""
         else:
             if match[1] in form.first and form.first & tags.keys():
                 yield from _record_of(tags, begun, form)

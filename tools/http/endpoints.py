@@ -50,7 +50,8 @@ class Endpoint(BaseModel, frozen=True, extra="forbid"):
     def public(cls, card: SourceCard, environ: Mapping[str, str]) -> "Endpoint":
         key = environ.get(card.key, "").strip() if card.key else ""
         email = environ.get("NCBI_EMAIL", "").strip()
-        with_key, with_email = key and card.per_second_with_key, email and card.per_second_with_email
+        with_key = key and card.per_second_with_key
+        with_email = email and card.per_second_with_email
         return cls(
             base_url=card.address,
             per_second=with_key or with_email or card.per_second,

@@ -209,7 +209,8 @@ def entries(source: str, data: Any, *path: str, what: str, keys: Iterable[str]) 
     >>> entries("chembl", {"rows": [{"id": 1}, {}]}, "rows", what="rows", keys=("id",))
     [{'id': 1}, {}]
     """
-    listed, found = at(data, *path), dicts(data, *path)
+    listed = at(data, *path)
+    found = dicts(data, *path)
     if not isinstance(listed, list):
         raise UnreadableReply(source, f"answered without {what}")
     if listed and not any(key in each for key in keys for each in found):
@@ -252,12 +253,15 @@ def read_each(found: Iterable[Any], parse: Callable[[Any], T | None], first: int
     >>> read_each([{"n": 1}, None], lambda each: each["n"])
     ([1], ['record 2 of the reply is unreadable (TypeError)'])
     """
-    records, unread = [], []
+    records = []
+    unread = []
     for place, each in enumerate(found, first):
         try:
-            record, why = parse(each), "no identifier"
+            record = parse(each)
+            why = "no identifier"
         except _UNFORESEEN as error:
-            record, why = None, type(error).__name__
+            record = None
+            why = type(error).__name__
         if record is None:
             unread.append(f"record {place} of the reply is unreadable ({why})")
         else:

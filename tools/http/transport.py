@@ -151,7 +151,8 @@ class Shelf:
 
         The function that it gives waits until all earlier callers have left.
         """
-        before, mine = self._places.get(kind), asyncio.get_running_loop().create_future()
+        before = self._places.get(kind)
+        mine = asyncio.get_running_loop().create_future()
         self._places[kind] = mine
 
         async def wait_turn() -> None:
@@ -275,7 +276,8 @@ class Transport:
             SourceRefused: the source refuses this request.
         """
         clean = {name: str(value) for name, value in (params or {}).items() if value is not None}
-        query, url = urlencode(clean), f"{self.endpoints[source].base_url}/{path}"
+        query = urlencode(clean)
+        url = f"{self.endpoints[source].base_url}/{path}"
         shown_url = f"{url}?{query}" if query else url
         method = "POST" if post_if_long and len(query) > _LONG_URL_BYTES else "GET"
         hashed = self._hash(source, path, clean)
@@ -366,7 +368,8 @@ class Transport:
             failure = f"ended by {type(error).__name__}"
             raise
         finally:
-            body, key = reply.body if reply else b"", self.endpoints[request.source].key
+            body = reply.body if reply else b""
+            key = self.endpoints[request.source].key
             self.recorder.exchanged(
                 Exchange(
                     source=request.source,
@@ -411,7 +414,8 @@ class Transport:
                 break
             try:
                 target = urljoin(request.url, reply.headers.get("location", ""))
-                host, scheme = urlsplit(target).netloc.lower(), urlsplit(target).scheme
+                host = urlsplit(target).netloc.lower()
+                scheme = urlsplit(target).scheme
             except ValueError:
                 told = f"redirected ({reply.status}) to something that is not an address"
                 raise SourceRefused(request.source, told) from None
@@ -456,7 +460,8 @@ class Transport:
 
     def _checked(self, request: Request, reply: Reply) -> Reply:
         """Return a reply that can be read, or raise the error that says how to proceed."""
-        source, status = request.source, reply.status
+        source = request.source
+        status = reply.status
         if 200 <= status < 300 or status in request.also:
             return replace(reply, url=request.shown_url)
         line = f"asks for fewer requests ({status})" if status == 429 else f"is not available ({status})"

@@ -145,7 +145,8 @@ def raised(before: str, inside: str) -> str:
     >>> raised("10", "-5"), raised("kg/m", "2"), raised("CD4", "+"), raised("19", "th"), raised("[", "18")
     ('^-5', '^2', '+', 'th', '18')
     """
-    inside, last = inside.strip(), before[-1:]
+    inside = inside.strip()
+    last = before[-1:]
     is_ordinal = inside.lower() in ("st", "nd", "rd", "th")
     power = any(c.isdigit() for c in inside) or (last.isdigit() and inside.isalpha() and not is_ordinal)
     return f"^{inside}" if power and last and (last.isalnum() or last in ")]") else inside

@@ -129,7 +129,8 @@ def build_library(
         held.refused = {}
         waiting = [file for file in files if not _is_in(file, held, look_up is not None)]
         sizes = [_size_of(file) for file in waiting]
-        began, read = time.monotonic(), 0
+        began = time.monotonic()
+        read = 0
         for place, file in enumerate(waiting, 1):
             try:
                 read += _take_in(file, index, writer, held, look_up)
@@ -231,8 +232,11 @@ def _take_in(
         return _take_in_rows(file, md5, index, writer, held, look_up)
     is_late = any(other > file.name for other in held.files)
     later = index.searcher() if is_late else None
-    versions, deleted = dict(held.versions), dict(held.deleted)
-    articles, gone, unread = 0, 0, list[str]()
+    versions = dict(held.versions)
+    deleted = dict(held.deleted)
+    articles = 0
+    gone = 0
+    unread = list[str]()
     for each in read_medline(file):
         if isinstance(each, Unread):
             unread.append(each.why)
@@ -256,7 +260,8 @@ def _take_in(
         articles += 1
     writer.commit()
     index.reload()
-    held.versions, held.deleted = versions, deleted
+    held.versions = versions
+    held.deleted = deleted
     told = {"bytes": file.stat().st_size, "md5": md5, "articles": articles, "deleted": gone, "unread": len(unread)}
     held.files[file.name] = {**told, "unread_first": unread[:_MOST_NAMED]}
     return articles

@@ -133,7 +133,8 @@ class CollectedEvidence:
             for at, (window, text, section) in enumerate(windows):
                 score = 1 / (_K + 1 + at) + 1 / (_K + 1 + ranks.get(window // _SPACE, math.inf))
                 scored.append((-score, window, text, section))
-            taken, passages = defaultdict[int, list[int]](list), list[Passage]()
+            taken = defaultdict[int, list[int]](list)
+            passages = list[Passage]()
             for _, window, text, section in sorted(scored):
                 others = taken[window // _SPACE]
                 if len(others) == PER_RECORD or any(abs(window - other) <= 2 * _NEIGHBOURS for other in others):
@@ -171,7 +172,8 @@ class CollectedEvidence:
         return True
 
     def _insert(self, record: Evidence) -> None:
-        execute, many = self._database.execute, self._database.executemany
+        execute = self._database.execute
+        many = self._database.executemany
         written = json.dumps(record.model_dump())
         number = execute("INSERT INTO collected (evidence) VALUES (?) RETURNING id", (written,)).fetchone()[0]
         many("INSERT OR REPLACE INTO identifier VALUES (?, ?)", [(name, number) for name in _names_of(record)])
@@ -237,7 +239,8 @@ def _as_passage(record: Evidence, section: str, text: str) -> Passage:
 
 def _sections(record: Evidence) -> Iterator[tuple[str, str]]:
     """Yield the quotable parts of a screened record with their names; its title if there is nothing else."""
-    title, body = record.citation.title, record.content
+    title = record.citation.title
+    body = record.content
     rest = body.removeprefix(title)
     if not rest.strip():
         yield TITLE, title
@@ -257,10 +260,12 @@ def _windows_of(record: Evidence) -> list[tuple[str, str, str]]:
         spans = sentence_spans(text)
         for at, (start, end) in enumerate(spans):
             alone = " ".join(text[start:end].split())
-            window, before = "", 0
+            window = ""
+            before = 0
             for first, last in spans[max(0, at - _NEIGHBOURS) : at + _NEIGHBOURS + 1]:
                 gap = " […] " if window and first - before > _WIDE else " "
-                window, before = f"{window}{gap}{' '.join(text[first:last].split())}", last
+                window = f"{window}{gap}{' '.join(text[first:last].split())}"
+                before = last
             window = window.strip()
             if len(window) > MAX_PASSAGE:
                 window = alone if len(alone) <= MAX_PASSAGE else f"{alone[: MAX_PASSAGE - 1]}…"

@@ -61,7 +61,8 @@ MAX_PROBLEMS = 20
 _LARGEST_MANIFEST_BYTES = 512 * 1024 * 1024  # all of PubMed, with the numbers of what was deleted, takes some 20 MB
 FORMAT = 1
 """Format version of manifest and index; a library in another format is refused."""
-MANIFEST, BUILT_INDEX = "library.json", "index"
+MANIFEST = "library.json"
+BUILT_INDEX = "index"
 """Manifest of a library made by `building`, and the folder of its index."""
 
 
@@ -101,7 +102,9 @@ def fill_index(index: Index, folder: Path, files: Sequence[Path], digest: str) -
     Raises:
         UsageError: the files hold no record that can be read; one line.
     """
-    kinds, topics, sources = Counter[type](), Counter[str](), set[str]()
+    kinds = Counter[type]()
+    topics = Counter[str]()
+    sources = set[str]()
     problems = _Problems()
     index.register_tokenizer("english", english_words())
     writer = index.writer(_HEAP_BYTES, num_threads=1)  # one thread: equal scores keep the order of the files
@@ -141,7 +144,8 @@ class LibraryIndex:
         self._is_built = contents is None
         self._analyzer = english_words()
         index.register_tokenizer("english", self._analyzer)
-        self._schema, self._searcher = index.schema, index.searcher()
+        self._schema = index.schema
+        self._searcher = index.searcher()
         self.contents = contents or self._count_contents(digest)
 
     def _count_contents(self, digest: str) -> LibraryContents:
@@ -285,7 +289,9 @@ class QueryReader:
     """
 
     def __init__(self, schema: Schema, analyzer: TextAnalyzer, left_to_right: bool, by_best_field: bool) -> None:
-        self._schema, self._analyzer, self._left_to_right = schema, analyzer, left_to_right
+        self._schema = schema
+        self._analyzer = analyzer
+        self._left_to_right = left_to_right
         self._by_best_field = by_best_field
         self._tokens: list[tuple[str, str]] = []
         self._at = 0
@@ -323,7 +329,8 @@ class QueryReader:
                 if item is None:
                     continue
                 if operator == "OR" and not self._left_to_right:
-                    before, found = _join_alternatives(before, found), item
+                    before = _join_alternatives(before, found)
+                    found = item
                 elif operator == "OR":
                     found = _join_alternatives(found, item)
                 elif operator == "NOT":

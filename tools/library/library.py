@@ -93,7 +93,8 @@ class Library(LibraryIndex):
     @property
     def summary(self) -> str:
         """Describe the library and its contents in one line, for reports."""
-        held, about = self.contents, ""
+        held = self.contents
+        about = ""
         if held.topics:
             *some, last = held.topics
             about = f" on {', '.join(some)} and {last}" if some else f" on {last}"
@@ -108,14 +109,16 @@ class Library(LibraryIndex):
     def find(self, source: Source, query: str, max_results: int, filters: Filters | None) -> SourceReply:
         """Answer a search of a source; raises `SourceRefused` for filters that the source does not know."""
         asked = source.filters.of(source.name, filters).model_dump()
-        page, size = asked.pop("page"), max(1, max_results)
+        page = asked.pop("page")
+        size = max(1, max_results)
         if source.name not in self.contents.sources:
             return source.reply(query, [], notes=[f"{NOT_CHECKED}: the library holds nothing of this source"])
         if source.card is not None and source.card.dialect == "names":
             asked_for = read_query(source.name, query)
             records, total = self._find_entries(source, asked_for, size, (page - 1) * size)
             return source.reply(query, records, words=asked_for.words, total=total)
-        first, last = asked.pop("mindate", None), asked.pop("maxdate", None)
+        first = asked.pop("mindate", None)
+        last = asked.pop("maxdate", None)
         notes = [f"full texts are {NOT_CHECKED}"] if asked.pop("full_text", False) else []
         tags = [[f"source:{source.name}"]]
         for name, value in asked.items():
@@ -141,7 +144,7 @@ class Library(LibraryIndex):
         if named or asked.drugs:
             return named[start : start + most], len(named)
         lines, total = self.search(
-            " OR ".join(f'"{each}"' for each in asked.conditions) or asked.words,
+            " OR ".join(f'"{condition}"' for condition in asked.conditions) or asked.words,
             tags=[[f"source:{source.name}"]],
             most=most,
             start=start,
@@ -177,7 +180,7 @@ class Library(LibraryIndex):
         by_pmid = {record.record.pmid: record for record in records}
         lacking = [pmid for pmid in pmids if pmid not in by_pmid]
         notes = [f"{NOT_CHECKED}: the library does not hold PMID {', '.join(lacking)}"] if lacking else []
-        return source.reply(", ".join(pmids), [by_pmid[each] for each in pmids if each in by_pmid], notes=notes)
+        return source.reply(", ".join(pmids), [by_pmid[pmid] for pmid in pmids if pmid in by_pmid], notes=notes)
 
     def by_numbers(self, names: Iterable[str], source: str = "europepmc") -> list[Evidence]:
         """Return the publications with the given numbers (`pmid:…`, `pmcid:…`, `doi:…`); unknown ones are left out."""

@@ -190,7 +190,8 @@ class ArticleRow(LibraryRow, frozen=True):
 
     def indexed(self) -> dict[str, list[Any]]:
         """Index it like PubMed: keywords with title and abstract, substances by `[nm]`."""
-        said, abstract = self.facts["metadata"], self.facts["content"].partition("\n\n")[2]
+        said = self.facts["metadata"]
+        abstract = self.facts["content"].partition("\n\n")[2]
         return _index_paper(said, self.facts["citation"], ["source:pubmed"], [abstract, *said["keywords"]])
 
     def check(self) -> None:
@@ -209,8 +210,10 @@ class StudyRow(LibraryRow, frozen=True):
     def indexed(self) -> dict[str, list[Any]]:
         """Index it for ClinicalTrials.gov; keywords are what the registry searches besides title and summary."""
         part: dict[str, Any] = self.study["protocolSection"]
-        identity, conditions = part["identificationModule"], part.get("conditionsModule", {})
-        design, status = part.get("designModule", {}), part.get("statusModule", {})
+        identity = part["identificationModule"]
+        conditions = part.get("conditionsModule", {})
+        design = part.get("designModule", {})
+        status = part.get("statusModule", {})
         arms = part.get("armsInterventionsModule", {})
         interventions = arms.get("interventions", [])
         derived = self.study.get("derivedSection", {}).values()
@@ -230,7 +233,11 @@ class StudyRow(LibraryRow, frozen=True):
             "heading": [
                 *conditions.get("conditions", ()),
                 *conditions.get("keywords", ()),
-                *(name for each in interventions for name in (each.get("name"), *each.get("otherNames", ()))),
+                *(
+                    name
+                    for intervention in interventions
+                    for name in (intervention.get("name"), *intervention.get("otherNames", ()))
+                ),
                 *(each.get("label") for each in arms.get("armGroups", ())),
                 *(mesh["term"] for module in derived for mesh in module.get("meshes", ())),
                 *(each.get("measure") for each in part.get("outcomesModule", {}).get("primaryOutcomes", ())),
@@ -281,11 +288,12 @@ def _index_paper(
 ) -> dict[str, list[Any]]:
     """Return the values to index of a publication, from the fields of its record and its citation."""
     types = [*said["publication_types"], *(BROADER[each] for each in said["publication_types"] if each in BROADER)]
-    doi, preprint = said["doi"], said.get("ppr_id")
+    doi = said["doi"]
+    preprint = said.get("ppr_id")
     numbers = {"pmid": said["pmid"], "doi": doi and doi.lower(), "pmcid": said["pmcid"], "ppr": preprint}
     return {
         "name": [f"{kind}:{number}" for kind, number in numbers.items() if number],
-        "tag": [*tags, *(f"publication_types:{each.lower()}" for each in types)],
+        "tag": [*tags, *(f"publication_types:{type_.lower()}" for type_ in types)],
         "day": _first_day(None if cited["date"] == UNKNOWN_DATE else cited["date"]),
         "title": [cited["title"]],
         "abstract": texts,

@@ -51,7 +51,8 @@ MAX_SHOWN_GENES = 3
 NOT_REPORTED = "not reported"
 RECOMMENDED = 3  # hypotheses whose searches are recommended
 MAX_EFFECT = 3  # mechanisms of action in a hypothesis
-_TAKES_PART, _HAS_A_PART = "takes part in", "has a part in"
+_TAKES_PART = "takes part in"
+_HAS_A_PART = "has a part in"
 
 NodeKind = Literal["drug", "target", "process", "disease"]
 Basis = Literal["action", "action not named", "membership", "involvement", "association", "sentence", "shared protein"]
@@ -113,7 +114,7 @@ class Step(BaseModel, frozen=True, extra="forbid"):
 
     @property
     def is_missing(self) -> bool:
-        return not any(not each.denies for each in self.backings)
+        return not any(not backing.denies for backing in self.backings)
 
     @property
     def weight(self) -> float:
@@ -122,7 +123,7 @@ class Step(BaseModel, frozen=True, extra="forbid"):
     @property
     def quoted(self) -> Backing | None:
         """The evidence to quote, from databases before publications; None without a quote."""
-        told = [each for each in self.backings if each.quote and not each.denies]
+        told = [backing for backing in self.backings if backing.quote and not backing.denies]
         return min(told, key=lambda each: (each.basis == "sentence", each.hedged), default=None)
 
 
@@ -165,7 +166,7 @@ class Chain(BaseModel, frozen=True, extra="forbid"):
 
     def node(self, kind: NodeKind) -> Node | None:
         """Return the node of a kind; None if the chain has none."""
-        return next((each for each in self.nodes if each.kind == kind), None)
+        return next((node for node in self.nodes if node.kind == kind), None)
 
     @property
     def process(self) -> Node | None:
@@ -177,7 +178,7 @@ class Chain(BaseModel, frozen=True, extra="forbid"):
 
     def keys(self, *, denying: bool = False) -> list[str]:
         """List the keys of the records that support its steps, or deny them."""
-        told = (each.key for step in self.steps for each in step.backings if each.denies is denying)
+        told = (backing.key for step in self.steps for backing in step.backings if backing.denies is denying)
         return list(dict.fromkeys(told))
 
 
@@ -191,7 +192,8 @@ class Names:
     """The gene symbols and names in words of one node, for finding it in sentences."""
 
     def __init__(self, names: Iterable[str]) -> None:
-        self.symbols, self.words = set[str](), set[frozenset[str]]()
+        self.symbols = set[str]()
+        self.words = set[frozenset[str]]()
         for name in filter(None, names):
             if _SYMBOL.fullmatch(name):
                 self.symbols |= {name} - _ENGLISH
@@ -225,7 +227,7 @@ class SentenceIndex:
 
         With `on_condition` a sentence must also name the condition, and mention no treatment.
         """
-        places = [self._places_of(each.words, each.symbols) for each in names]
+        places = [self._places_of(name.words, name.symbols) for name in names]
         places += [self._on_condition] if on_condition else []
         found: dict[str, Backing] = {}
         for at in sorted(set.intersection(*places)):
@@ -258,7 +260,8 @@ class MechanismGraph:
     """How drugs might act on the condition asked about, by all records found."""
 
     def __init__(self, pool: Sequence[Evidence], asked: Question, drugs: Iterable[str]) -> None:
-        self._asked, self._pool = asked, [readable(record) for record in pool]
+        self._asked = asked
+        self._pool = [readable(record) for record in pool]
         self.disease = Node("disease", " and ".join(asked.conditions) or " ".join(asked.terms) or asked.text)
         self._after: dict[Node, dict[Node, Step]] = {self.disease: {}}
         self._drugs = {drug: Node("drug", drug) for drug in dict.fromkeys(drugs)}
@@ -294,7 +297,7 @@ class MechanismGraph:
     def involved(self) -> list[Step]:
         """Steps of what is involved in the condition, surest first, without processes that only share a protein."""
         steps = [ends[self.disease] for ends in self._after.values() if self.disease in ends]
-        own = [step for step in steps if any(each.basis != "shared protein" for each in step.backings)]
+        own = [step for step in steps if any(backing.basis != "shared protein" for backing in step.backings)]
         return sorted(own, key=lambda step: (-step.weight, step.start.name))
 
     def about(self, process: Node) -> tuple[str, str] | None:
@@ -349,7 +352,8 @@ class MechanismGraph:
             steps = min(whole, key=lambda way: (-_product(way), len(way), *(step.end.name for step in way)))
         else:
             first = max(targets.values(), key=lambda step: step.weight)
-            target, steps = first.end, [first, self._step(first.end, self.disease)]
+            target = first.end
+            steps = [first, self._step(first.end, self.disease)]
             missing = [
                 f"no record connects {step.start.name} with {step.end.name}" for step in steps if step.is_missing
             ]
@@ -367,7 +371,8 @@ class MechanismGraph:
         is_known = len(own) == len(helping) == 1
         is_opposite = is_known and own != helping
         if is_opposite:
-            confidence, arithmetic = 0.0, f"{arithmetic} × 0, since approved drugs act the other way"
+            confidence = 0.0
+            arithmetic = f"{arithmetic} × 0, since approved drugs act the other way"
         elif not is_known and confidence > MOST_UNDIRECTED:
             confidence = MOST_UNDIRECTED
             arithmetic = f"{arithmetic}, {MOST_UNDIRECTED:g} at most since the direction is unknown"
@@ -437,8 +442,10 @@ class MechanismGraph:
     def _add_actions(self, record: Evidence, entry: Drug, name: str, approved: set[str]) -> None:
         """Add the targets that a drug database gives, and in which direction the drug acts on them."""
         for mechanism in entry.mechanisms:
-            genes, target_name = mechanism.get("gene_symbols") or [], mechanism.get("target_name") or ""
-            action, kind = mechanism.get("mechanism_of_action") or "", mechanism.get("action_type") or ""
+            genes = mechanism.get("gene_symbols") or []
+            target_name = mechanism.get("target_name") or ""
+            action = mechanism.get("mechanism_of_action") or ""
+            kind = mechanism.get("action_type") or ""
             if sign := sign_of(kind):
                 self._signed.append((record.key, name, name in approved, frozenset(genes), sign))
             if (drug := self._drugs.get(name)) is None:
@@ -463,14 +470,14 @@ class MechanismGraph:
     def _add_involved(self) -> None:
         """Add the proteins that databases link to the condition."""
         for record, entry in self._entries:
-            has_kinds = any("genetic" in each or "pathway" in each for each in entry.targets)
-            for each in entry.targets:
-                if isinstance(score := each.get("score"), int | float) and (symbol := each.get("symbol")):
+            has_kinds = any("genetic" in target or "pathway" in target for target in entry.targets)
+            for target in entry.targets:
+                if isinstance(score := target.get("score"), int | float) and (symbol := target.get("symbol")):
                     number = entry.disease_id or ""
                     self._involve(symbol, _backing(record, "association", number, score=min(1.0, score)))
                     if has_kinds:  # drugs and papers on a protein do not link its processes to the condition
                         before = self._causal.get(symbol, 0.0)  # of another entry on the condition
-                        self._causal[symbol] = max(before, each.get("genetic", 0.0), each.get("pathway", 0.0))
+                        self._causal[symbol] = max(before, target.get("genetic", 0.0), target.get("pathway", 0.0))
         for gene, (record, protein) in self._proteins.items():
             for part in protein.diseases:
                 sentence = f"{part['name']}: {part['note']}" if part.get("note") else part["name"]
@@ -583,8 +590,10 @@ def assess(candidates: Sequence[Candidate], pool: Sequence[Evidence], asked: Que
     chains = {candidate.drug: graph.chain(candidate.drug) for candidate in candidates}
     found = list[MechanismHypothesis]()
     for candidate in candidates:
-        chain, appraisal = chains[candidate.drug], candidate.appraisal
-        target, process = chain.node("target"), chain.process
+        chain = chains[candidate.drug]
+        appraisal = candidate.appraisal
+        target = chain.node("target")
+        process = chain.process
         if target is None:
             continue
         tested = [_quote_name(node.name) for node in (target, process) if node and chain.missing]

@@ -239,7 +239,7 @@ class _Walk:
         for name, kind in _LISTS.items():
             listed = flat.get(name)
             numbers = listed if isinstance(listed, list) else []
-            self.works += [GivenWork((found,), None) for each in numbers if (found := _named(kind, each))]
+            self.works += [GivenWork((found,), None) for number in numbers if (found := _named(kind, number))]
         for name, item in value.items():
             if _plain(name) not in _OF_OTHERS:
                 self.see(item, depth + 1)
@@ -256,10 +256,10 @@ def _flat(value: Mapping[str, Any]) -> dict[str, Any]:
     for module in modules.values() if isinstance(modules, Mapping) else ():
         if isinstance(module, Mapping):
             fields |= {_plain(name): item for name, item in module.items()}
-    for each in _entries(fields.get("articleids")):
-        kind = {"pubmed": "pmid", "doi": "doi", "pmc": "pmcid"}.get(str(each.get("idtype")))
+    for entry in _entries(fields.get("articleids")):
+        kind = {"pubmed": "pmid", "doi": "doi", "pmc": "pmcid"}.get(str(entry.get("idtype")))
         if kind:
-            fields.setdefault(kind, each.get("value"))
+            fields.setdefault(kind, entry.get("value"))
     return fields
 
 

@@ -90,7 +90,8 @@ def has_role(
     """List the names that a question leaves out ("without triptans"), or the conditions that describe people."""
     lists = {of_list(each): each for each in lists_of(text, names)}
     words, places = mask_names(text, [*lists])
-    head, found = _heads()[role], list[NamedEntity]()
+    head = _heads()[role]
+    found = list[NamedEntity]()
     if role == "left out" and set(question_words("excludes")).isdisjoint(words):
         return found
     for name, place in places.items():
@@ -135,15 +136,18 @@ def mask_names(text: str, names: Sequence[NamedEntity]) -> tuple[list[str], dict
     >>> mask_names("Which triptans fail in migraine?", names)[0]
     ['which', 'CLASS', 'fail', 'in', 'COND', '?']
     """
-    words, places = list[str](), dict[NamedEntity, int]()
-    starts, end = {name.start: name for name in names}, 0
+    words = list[str]()
+    places = dict[NamedEntity, int]()
+    starts = {name.start: name for name in names}
+    end = 0
     for token in tokens(text):
         if token.start < end:
             continue
         words += (each for each in text[end : token.start] if each in _MARKS)
         end = token.end
         if name := starts.get(token.start):
-            places[name], end = len(words), name.end
+            places[name] = len(words)
+            end = name.end
             words.append(MASKS[name.kind])
             if name.kind == "condition" and canonical_condition(name.text) is None:
                 words += [each.key for each in tokens(name.text)]
@@ -165,7 +169,8 @@ def surroundings(words: Sequence[str], place: int, kind: QuestionKind) -> Iterat
     left = ["^"] * _WINDOW + list(words[max(0, place - _WINDOW) : place])
     right = [*words[place + 1 : place + 1 + _WINDOW], *["$"] * _WINDOW]
     for distance in range(1, _WINDOW + 1):
-        before, after = left[-distance], right[distance - 1]
+        before = left[-distance]
+        after = right[distance - 1]
         yield from (f"-{distance} {before}", f"+{distance} {after}", f"- {before}", f"+ {after}")
     for size in (2, 3, 4):
         yield from (f"- {' '.join(left[-size:])}", f"+ {' '.join(right[:size])}")

@@ -159,9 +159,12 @@ def read_units(text: str) -> list[QueryUnit]:
         return [QueryUnit(bare_words(text), [text])]
     units: list[QueryUnit] = []
     known: dict[str, QueryUnit] = {}
-    tokens, at, operator = _lex(text), 0, ""
+    tokens = _lex(text)
+    at = 0
+    operator = ""
     while at < len(tokens):
-        token, unit = tokens[at], None
+        token = tokens[at]
+        unit = None
         if token.kind == "operator":
             operator = "NOT" if "NOT" in (operator, token.text) else token.text
             at += 1
@@ -244,21 +247,22 @@ def _spellings(words: str, synonyms: tuple[str, ...]) -> list[str]:
     If there are too many, those that contain another ("migraine attacks") are dropped first, since it finds them too.
     Two-capital abbreviations are left out as ambiguous.
     """
-    others = [each for each in synonyms if phrase_key(each) != phrase_key(words)]
-    shortest, longer = [f" {phrase_key(words)} "], []
-    for each in others:
-        key = f" {phrase_key(each)} "
+    others = [synonym for synonym in synonyms if phrase_key(synonym) != phrase_key(words)]
+    shortest = [f" {phrase_key(words)} "]
+    longer = []
+    for other in others:
+        key = f" {phrase_key(other)} "
         if any(name in key for name in shortest):
-            longer.append(each)
+            longer.append(other)
         else:
             shortest.append(key)
-    most = [*(each for each in others if each not in longer), *longer][:MOST_SYNONYMS]
-    asked = [each for each in others if each in most and not (len(each) == 2 and each.isupper())]
+    most = [*(other for other in others if other not in longer), *longer][:MOST_SYNONYMS]
+    asked = [other for other in others if other in most and not (len(other) == 2 and other.isupper())]
     return [_quote_term(each) for each in (words, *asked)]
 
 
 def _quote_term(words: str) -> str:
-    return words if all(each.isalnum() or each in "_*$+%-" for each in words) else f'"{words}"'
+    return words if all(word.isalnum() or word in "_*$+%-" for word in words) else f'"{words}"'
 
 
 def _has_word(piece: str) -> bool:

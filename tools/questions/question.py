@@ -42,8 +42,10 @@ SURE = 0.6
 LONGEST_SEARCH = 3  # words that are typed to search for, not to ask
 LONGEST_QUESTION = 2000  # characters; a question, not a document
 SEXES = ("men", "women")
-ALIKE, SHORTEST = 0.84, 6  # difflib ratio and letters of misspelt words: "schizofrenia" has 0.88
-ADULT, OLD = 18, 65  # years
+ALIKE = 0.84
+SHORTEST = 6  # difflib ratio and letters of misspelt words: "schizofrenia" has 0.88
+ADULT = 18
+OLD = 65  # years
 
 _UNREADABLE = frozenset(("Cc", "Cs"))  # control characters, surrogates
 _OF_WOMEN = ("pregnancy", "breastfeeding")
@@ -149,12 +151,12 @@ class Question:
             meant = " or ".join(f"“{asked}”" for kind in (self.kind, self.or_kind) if (asked := self._ask(kind)))
             example = f"ask, for example: {QUESTIONS['treat'].format(condition='migraine')}"
             return f"it is not clear what is asked; {f'do you mean {meant}?' if meant else example}"
-        named = (re.escape(each) for name in self.drug_classes for each in class_synonyms(name))
+        named = (re.escape(synonym) for name in self.drug_classes for synonym in class_synonyms(name))
         general = "|".join([*question_words("drugs in general"), *named])
         property_of_drugs = rf"(?:{_WITHOUT.pattern})(?=\s+(?:{general})\b)|\b\w+(?=\s+(?:pills?|tablets?)\b)"
-        for found in re.finditer(property_of_drugs, normalise_text(self.text), re.IGNORECASE):
-            if found[0] in self.unread:  # "non-sedating drugs", "water pills"
-                return f"“{found[0]}” is not a known drug class or route of administration; name what to exclude"
+        for match in re.finditer(property_of_drugs, normalise_text(self.text), re.IGNORECASE):
+            if match[0] in self.unread:  # "non-sedating drugs", "water pills"
+                return f"“{match[0]}” is not a known drug class or route of administration; name what to exclude"
         if self.kind == "compare" and len(self.drugs) + len(self.drug_classes) < 2 and known and self.unread:
             return f"“{self.unread[0]}” is not known as a drug; which two drugs are to be compared?"
         is_code = any(any(map(str.isdigit, word)) and any(map(str.isalpha, word)) for word in self.unread)
@@ -166,7 +168,8 @@ class Question:
 
     def _ask(self, kind: QuestionKind) -> str:
         """The plainest question of a kind on the names in this one; empty if it lacks one that is needed."""
-        drugs, met = (*self.drugs, *self.drug_classes), " and ".join(self.conditions) or self.population or ""
+        drugs = (*self.drugs, *self.drug_classes)
+        met = " and ".join(self.conditions) or self.population or ""
         plainest = (_ON_DRUGS.get(kind) if drugs else None) or QUESTIONS.get(kind, "")
         names = {"drug": drugs[:1], "other_drug": drugs[1:2], "condition": [met] if met else []}
         if not all(names[place] for place in names if f"{{{place}}}" in plainest):
@@ -246,7 +249,7 @@ def parse_question(question: str) -> Question:
     of_harm = [start for each, start in parts[1:] if each.kind == "harm" and kind not in ON_HARM]
     conditions = [name for name in kept if name.kind == "condition" and name.start < min(of_harm, default=len(text))]
     of_people = [name for name in has_role("of people", text, names, kind) if name in conditions]
-    is_all = {each.name for each in of_people} == {each.name for each in conditions}
+    is_all = {person.name for person in of_people} == {condition.name for condition in conditions}
     if is_all or kind in ON_HARM or is_query(text):
         of_people = []
     taken = _find_taken(text, kept) if kind in _ON_TAKERS else []
@@ -356,7 +359,8 @@ def stand_alone(question: str, earlier: str) -> str:
     >>> stand_alone("What about topiramate?", "Which drugs prevent migraine?")
     'Does topiramate prevent migraine?'
     """
-    asked, before = parse_question(question), parse_question(earlier)
+    asked = parse_question(question)
+    before = parse_question(earlier)
     if asked.needs_english or not (before.conditions or before.drugs):
         return question
     text = plain_text(question)
@@ -397,7 +401,8 @@ def says_nothing(text: str, names: Iterable[NamedEntity]) -> bool:
 
 def _restate(before: Question, asked: Question, people: Sequence[str]) -> str:
     """Ask the question before anew, of the names in a follow-up that does not say what it asks."""
-    own, earlier = (*asked.drugs, *asked.drug_classes), (*before.drugs, *before.drug_classes)
+    own = (*asked.drugs, *asked.drug_classes)
+    earlier = (*before.drugs, *before.drug_classes)
     kind = "safety" if before.kind == "avoid" and own else before.kind if before.kind in QUESTIONS else "treat"
     drugs = own or earlier
     if kind == "compare" and own:
@@ -469,7 +474,8 @@ def wider_queries(query: str) -> Iterator[str]:
     units = read_units(normalise_text(query))
     if any(unit.operator == "OR" for unit in units) or "[" in query:
         return
-    spare, named = [unit for unit in units if unit.operator != "NOT"], list[QueryUnit]()
+    spare = [unit for unit in units if unit.operator != "NOT"]
+    named = list[QueryUnit]()
     for unit in spare:
         words = " ".join(word for word in unit.words if not PREVENTION_WORD.search(word))
         named += [unit] if find_conditions(words) or find_drugs(words) or find_drug_classes(words) else []
@@ -489,9 +495,9 @@ def find_population(text: str) -> str | None:
     for name in _words_of("populations.tsv"):
         if name not in SEXES and speaks_of(text, name):
             return name
-    for found in _AGE.finditer(text):
-        years = int(found[1] or found[3] or found[4])
-        if (found[2] or "y").lower() in ("month", "week", "day") or years < ADULT:
+    for match in _AGE.finditer(text):
+        years = int(match[1] or match[3] or match[4])
+        if (match[2] or "y").lower() in ("month", "week", "day") or years < ADULT:
             return "children"
         if years >= OLD:
             return "older people"
@@ -504,12 +510,12 @@ def speaks_of(text: str, population: str) -> bool:
 
 def routes_in(text: str) -> tuple[str, ...]:
     """List the routes of administration in a text, as named in `routes.tsv`, each once."""
-    return tuple(dict.fromkeys(each.name for each in _find_routes(text)))
+    return tuple(dict.fromkeys(route.name for route in _find_routes(text)))
 
 
 def _find_routes(text: str) -> list[Mention]:
     known = _words_of("routes.tsv").items()
-    found = [Mention(name, *each.span(), each[0]) for name, words in known for each in words.finditer(text)]
+    found = [Mention(name, *match.span(), match[0]) for name, words in known for match in words.finditer(text)]
     return sorted(found, key=lambda each: each.start)
 
 
@@ -549,8 +555,8 @@ def names_of(text: str) -> list[NamedEntity]:
             for each in of
         )
 
-    drugs = [each for each in find_drugs(text) if not is_part(each, known)]
-    classes = [each for each in find_drug_classes(text) if not is_part(each, [*known, *drugs])]
+    drugs = [drug for drug in find_drugs(text) if not is_part(drug, known)]
+    classes = [class_ for class_ in find_drug_classes(text) if not is_part(class_, [*known, *drugs])]
     deeds = [deed for deed in find_deeds(text) if not any(is_part(each, [deed]) for each in known)]
     general = text  # "drug for sciatica" reveals a condition, "gabapentin for" would not
     for each in (*drugs, *classes):
@@ -558,21 +564,25 @@ def names_of(text: str) -> list[NamedEntity]:
     found = merge_mentions(classes, merge_mentions(deeds, find_conditions(general)) or find_people(text))
     singular = {each.name: canonical_condition(each.name.removesuffix("s")) or each.name for each in found}
     conditions = [each._replace(name=singular[each.name]) for each in found if each not in classes]
-    conditions = [each for each in conditions if not all(map(is_noise, bare_words(each.text)))]
+    conditions = [condition for condition in conditions if not all(map(is_noise, bare_words(condition.text)))]
 
     use = re.compile(rf" ({'|'.join(question_words('drugs by use'))})\b", re.IGNORECASE)
-    by_use = [each for each in conditions if use.match(text, each.end)]
-    if len({each.name for each in conditions}) > len({each.name for each in by_use}):
-        conditions = [each for each in conditions if each not in by_use]
+    by_use = [condition for condition in conditions if use.match(text, condition.end)]
+    if len({condition.name for condition in conditions}) > len({each.name for each in by_use}):
+        conditions = [condition for condition in conditions if condition not in by_use]
         classes += [each._replace(name=f"{each.name} drugs") for each in by_use]
     medicines = merge_mentions(classes, drugs)
     kinds = [
-        *(NamedEntity(*each, "class") for each in classes),
-        *(NamedEntity(*each, "drug") for each in medicines if each not in classes),
-        *(NamedEntity(*each, "condition") for each in merge_mentions(medicines, conditions) if each in conditions),
+        *(NamedEntity(*class_, "class") for class_ in classes),
+        *(NamedEntity(*medicine, "drug") for medicine in medicines if medicine not in classes),
+        *(
+            NamedEntity(*mention, "condition")
+            for mention in merge_mentions(medicines, conditions)
+            if mention in conditions
+        ),
     ]
     taken = _mask_spans(text, [name[1:3] for name in kinds])
-    kinds += (NamedEntity(*each, "route") for each in _find_routes(text) if not taken[each.start])
+    kinds += (NamedEntity(*route, "route") for route in _find_routes(text) if not taken[route.start])
     return sorted(kinds, key=lambda name: name.start)
 
 
@@ -601,8 +611,8 @@ def _asks_for_both(text: str, conditions: Sequence[NamedEntity]) -> bool:
 def _after_not(text: str, names: Sequence[NamedEntity]) -> list[NamedEntity]:
     """List the names that the operator NOT excludes: those of the group or name that follows it."""
     found = list[NamedEntity]()
-    for each in _NOT.finditer(text):
-        start = end = each.end()
+    for match in _NOT.finditer(text):
+        start = end = match.end()
         depth = 0
         while end < len(text) and text[start] == "(" and (depth or end == start):
             depth += (text[end] == "(") - (text[end] == ")")
@@ -622,7 +632,7 @@ def parts_of(text: str) -> Iterator[str]:
     opening = "|".join(question_words("opening"))
     joint = rf"(?:[,;.?!]|\band|\bbut)\s+(?:(?:and|but|also)\s+)?(?=(?:{opening})\b)"
     asks = rf"^\W*(?:{opening})\b|\b(?:{'|'.join(question_words('interrogatives'))})\b"
-    starts = [each.end() for each in re.finditer(joint, text, re.IGNORECASE)]
+    starts = [match.end() for match in re.finditer(joint, text, re.IGNORECASE)]
     while starts and not re.search(asks, text[: starts[0]], re.IGNORECASE):
         starts.pop(0)
     for start, end in zip([0, *starts], [*starts, len(text)], strict=True):
@@ -649,10 +659,10 @@ def _mask_spans(text: str, spans: Iterable[tuple[int, int]]) -> list[bool]:
 
 def _known_phrases(text: str) -> list[tuple[int, int]]:
     """Find spans of known words other than drugs and conditions: populations, to prevent, gene therapy."""
-    bound = re.compile("|".join(rf"\b{re.escape(each)}\b" for each in question_words("bound")), re.IGNORECASE)
+    bound = re.compile("|".join(rf"\b{re.escape(word)}\b" for word in question_words("bound")), re.IGNORECASE)
     acute = cue_regex("acute", __package__)
     patterns = [PREVENTION_WORD, acute, bound, *_words_of("populations.tsv").values()]
-    return [found.span() for known in patterns for found in known.finditer(text)]
+    return [match.span() for pattern in patterns for match in pattern.finditer(text)]
 
 
 def _choose_words(
@@ -670,10 +680,12 @@ def _choose_words(
     shown |= {span for span in _known_phrases(text) if span not in hidden}
     if kind == "safety" and is_on_population:
         hidden |= {(name.start, name.end) for name in conditions}
-        hidden |= {found.span() for found in PREVENTION_WORD.finditer(text)}
+        hidden |= {match.span() for match in PREVENTION_WORD.finditer(text)}
     if kind == "harm":
         named = {(name.start, name.end) for name in conditions}
-        hidden |= {(each.start, each.end) for each in find_people(text) if (each.start, each.end) not in named}
+        hidden |= {
+            (person.start, person.end) for person in find_people(text) if (person.start, person.end) not in named
+        }
     if len({arm.name for arm in arms}) > 1:
         hidden |= {(arm.start, arm.end) for arm in arms}
     else:

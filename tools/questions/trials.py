@@ -77,7 +77,7 @@ def write_names(names: Sequence[str], field: str) -> str:
     words = {frozenset(parts): parts for parts in map(_telling_words, names) if parts}
     shortest = [parts for own, parts in words.items() if not any(other < own for other in words)]
     groups = [" AND ".join(f"{word}[{field}]" for word in parts) for parts in shortest[:MOST_NAMES]]
-    alternatives = [f"({each})" if " " in each else each for each in groups]
+    alternatives = [f"({group})" if " " in group else group for group in groups]
     alternatives += [f'"{name}"[majr]' for name in names[:1] if is_in_mesh(name)]
     return f"({' OR '.join(alternatives)})" if groups else ""
 

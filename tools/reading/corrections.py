@@ -114,7 +114,7 @@ class Ruling(NamedTuple):
     @property
     def agreed(self) -> Correction | None:
         """The latest word if all say the same; None in dispute."""
-        return self.words[-1] if len({each.word for each in self.words}) == 1 else None
+        return self.words[-1] if len({word.word for word in self.words}) == 1 else None
 
 
 class CorrectionBook:
@@ -182,8 +182,8 @@ class CorrectionBook:
         ruling = next(iter(self.find("exclude", names, conditions)), None)
         if ruling is None:
             return None
-        people = {each.who for each in ruling.words}
-        judges = {each.who for stance in self.find("stance", names, conditions) for each in stance.words}
+        people = {word.who for word in ruling.words}
+        judges = {word.who for stance in self.find("stance", names, conditions) for word in stance.words}
         return ruling.words[-1] if judges <= people else None
 
     def drugs_of(self, names: Iterable[str], conditions: Sequence[str]) -> list[str]:
@@ -262,7 +262,8 @@ def append_corrections(path: Path, corrections: Sequence[Correction]) -> None:
     """
     read_corrections(path)
     lines = [
-        json.dumps(each.model_dump(mode="json", exclude_defaults=True), ensure_ascii=False) for each in corrections
+        json.dumps(correction.model_dump(mode="json", exclude_defaults=True), ensure_ascii=False)
+        for correction in corrections
     ]
     text = "".join(f"{line}\n" for line in lines)
     try:

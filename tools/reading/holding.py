@@ -41,7 +41,8 @@ _CHECKED = frozenset({"model", "posted"})
 _KINDS = frozenset({"efficacy", "surrogate", "harm", "process"})
 _REVIEWS = frozenset({"review", "guideline", "systematic_review", "meta_analysis"})
 INERT: frozenset[Comparator] = frozenset({"placebo", "none"})
-_BENEFIT, _FAILURE = "tells of benefit", "tells of failure"
+_BENEFIT = "tells of benefit"
+_FAILURE = "tells of failure"
 _TELLS = {"supports": _BENEFIT, "contradicts": _FAILURE}
 
 
@@ -100,7 +101,8 @@ def _find_bearing(reading: Reading, document: Document) -> Reading:
     passage = PassageContrast.of(reading.passages, document)
     if cue is None:
         return reading
-    is_bearing, is_joined = _bears(reading, passage), _is_only_there_joined(reading.drug, passage, document)
+    is_bearing = _bears(reading, passage)
+    is_joined = _is_only_there_joined(reading.drug, passage, document)
     if is_bearing and not is_joined:
         return reading
     for sentence in _rank(document, reading.condition):
@@ -153,7 +155,7 @@ def _names(line: PassageContrast, drug: str) -> bool:
 
 def _rank(document: Document, condition: str) -> Iterator[Sentence]:
     """Yield the sentences that may tell a result: those that name the condition before others, conclusions first."""
-    told = [each for each in document.sentences if _may_tell(each) and each.start >= document.offset]
+    told = [sentence for sentence in document.sentences if _may_tell(sentence) and sentence.start >= document.offset]
     named = {each.order for each in told if condition in {name for name, *_ in each.conditions}}
     yield from sorted(told, key=lambda each: (each.order not in named, each.zone != "C"))
 

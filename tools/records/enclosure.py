@@ -27,7 +27,8 @@ GUIDANCE = (
 
 MAX_WITHOUT_BLOCKS = 500  # characters of a tool result without records, such as an error
 _REMEMBERED = ("source", "status", "total", "warnings")
-_TITLES, _TITLE = 8, 120  # number of hits whose titles are kept, and characters of each
+_TITLES = 8
+_TITLE = 120  # number of hits whose titles are kept, and characters of each
 _OPENING = re.compile(r"<records ([0-9a-f]{16})>")
 _EMBEDDED = re.compile(r"""\n<records ([0-9a-f]{16})>\n\{"[A-Z]\w*": \{.*\}\}\n</records \1>""")
 _MARKED = re.compile(r"<(/?records\b)")
@@ -125,7 +126,7 @@ def condense(text: str, shown: set[str]) -> str:
             head, records = block.read()
             if "read" not in head and isinstance(head.get("source"), str):
                 said = {name: head[name] for name in _REMEMBERED if head.get(name)}
-                new = {each["key"]: str((each.get("citation") or {}).get("title", "")) for each in records}
+                new = {record["key"]: str((record.get("citation") or {}).get("title", "")) for record in records}
                 first = [key for key in new if key not in shown][:_TITLES]
                 shown.update(first)
                 head = {**said, "read": len(records), "titles": {key: one_line(new[key], _TITLE) for key in first}}
@@ -155,10 +156,12 @@ def without_embedded(text: str) -> str:
 
 def blocks(text: str) -> Iterator[RecordBlock]:
     """Yield the blocks in a text, even if they cannot be parsed."""
-    marker, held = "", list[str]()
+    marker = ""
+    held = list[str]()
     for line in text.split("\n"):
         if opening := _OPENING.fullmatch(line):  # nested: the first was never closed, so it is not ours
-            marker, held = opening.group(1), []
+            marker = opening.group(1)
+            held = []
         elif marker and line == f"</records {marker}>":
             yield RecordBlock(marker, held)
             marker = ""

@@ -237,7 +237,8 @@ class Evidence(BaseModel, frozen=True, extra="forbid", serialize_by_alias=True, 
 
     def _repr_html_(self) -> str:
         """Render the record for notebooks; its text is escaped, since it is untrusted."""
-        title, address = escape(self.citation.title), self.citation.url
+        title = escape(self.citation.title)
+        address = self.citation.url
         head = f'<a href="{escape(address)}">{title}</a>' if address.startswith("https://") else title
         byline = ", ".join(self.citation.authors[: Citation.MAX_AUTHORS_IN_CITATION]) or "No authors listed"
         text = self.content.removeprefix(self.citation.title).strip()
@@ -267,7 +268,9 @@ def merge(records: Iterable[Evidence]) -> list[Evidence]:
     gives content and citation (a registry entry or a PubMed record before Europe PMC, a published version before its
     preprint); the data of all are combined, with the highest relevance. Sorted by relevance, then key.
     """
-    parent, groups, names = dict[str, str](), defaultdict[str, list[Evidence]](list), defaultdict[str, set[str]](set)
+    parent = dict[str, str]()
+    groups = defaultdict[str, list[Evidence]](list)
+    names = defaultdict[str, set[str]](set)
 
     def root_of(name: str) -> str:
         while parent.setdefault(name, name) != name:
@@ -292,7 +295,8 @@ def _unite(group: Sequence[Evidence], names: set[str]) -> Evidence:
     if len(group) == 1:
         return group[0]
     ordered = _by_authority(group)
-    first, record = ordered[0], unite([each.record for each in ordered])
+    first = ordered[0]
+    record = unite([each.record for each in ordered])
     said = {
         "has_abstract": first.has_abstract,
         "is_preprint": first.is_preprint,

@@ -187,7 +187,9 @@ def page_range(text: object) -> str | None:
     """
 
     def expand(pages: re.Match[str]) -> str:
-        head, first, last = pages["head"], pages["first"], pages["last"]
+        head = pages["head"]
+        first = pages["first"]
+        last = pages["last"]
         return f"{head}{first}-{head}{first[: len(first) - len(last)]}{last}" if len(last) < len(first) else pages[0]
 
     return _PAGES.sub(expand, " ".join(str(text or "").split())) or None

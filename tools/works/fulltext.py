@@ -167,8 +167,11 @@ def flat(element: Element) -> str:
 MAX_TABLES = 30  # per article
 MAX_TABLE_CHARS = 20_000  # per table, some 200 rows
 MAX_TABLES_CHARS = 60_000  # of all tables of an article
-MAX_ROWS, MAX_COLUMNS, MAX_CELL_CHARS = 200, 16, 300
-_MAX_LABEL_CHARS, _MAX_NOTES = 60, 10
+MAX_ROWS = 200
+MAX_COLUMNS = 16
+MAX_CELL_CHARS = 300
+_MAX_LABEL_CHARS = 60
+_MAX_NOTES = 10
 
 
 def read_tables(article: Element) -> list[SectionPlace]:
@@ -179,7 +182,8 @@ def read_tables(article: Element) -> list[SectionPlace]:
 def _read_all_tables(article: Element) -> tuple[list[SectionPlace], bool]:
     """Read the tables of an article, and whether one, or part of one, was left out for its length."""
     tables: list[SectionPlace] = []
-    room, is_cut = MAX_TABLES_CHARS, False
+    room = MAX_TABLES_CHARS
+    is_cut = False
     for wrap in article.iter("table-wrap"):
         if len(tables) == MAX_TABLES or room <= 0:
             return tables, True
@@ -216,8 +220,10 @@ def _read_table(wrap: Element, number: int, room: int) -> tuple[SectionPlace | N
         return None, False
     above = [[row[at] for row in header if at < len(row) and row[at]] for at in range(MAX_COLUMNS)]
     columns = [" > ".join(dict.fromkeys(each)) for each in above]
-    label, caption = wrap.find("label"), wrap.find("caption")
-    lines, group = [flat(caption) if caption is not None else ""], ""
+    label = wrap.find("label")
+    caption = wrap.find("caption")
+    lines = [flat(caption) if caption is not None else ""]
+    group = ""
     for row in rows:
         if len(row) > 1 and row[0] and set(row[1:]) <= {"", row[0]}:
             group = row[0]  # a heading of the rows below
@@ -246,7 +252,8 @@ def _grid(rows: Sequence[Element]) -> Iterator[tuple[str, ...]]:
         for cell in (each for each in row if each.tag in ("td", "th")):
             while column in line:
                 column += 1
-            text, below = flat(cell)[:MAX_CELL_CHARS], _span(cell, "rowspan", MAX_ROWS) - 1
+            text = flat(cell)[:MAX_CELL_CHARS]
+            below = _span(cell, "rowspan", MAX_ROWS) - 1
             for at in range(column, min(column + _span(cell, "colspan", MAX_COLUMNS), MAX_COLUMNS)):
                 line[at] = text
                 if below:
@@ -332,14 +339,16 @@ def extended(record: Evidence, found: ArticleText | None) -> Evidence:
     if not licence.startswith(_OPEN):
         return record.noting(full_text_unread="it states no open licence")
     every = [
-        ArticleSection(kind=each.kind, title=_clean(each.title), text="\n".join(filter(None, map(_clean, each.lines))))
-        for each in found.sections
+        ArticleSection(
+            kind=section.kind, title=_clean(section.title), text="\n".join(filter(None, map(_clean, section.lines)))
+        )
+        for section in found.sections
     ]
     sections = [each for each in every if each["text"]]
     if not sections:
         return record.noting(full_text_unread="its results have no section of their own")
     read = FullText(source="europepmc", pmcid=found.pmcid, licence=licence, sections=sections)
-    if any(addressed_to_machines(text) for each in found.sections for text in (each.title, *each.lines)):
+    if any(addressed_to_machines(text) for section in found.sections for text in (section.title, *section.lines)):
         read["addressed_to_machines"] = True
     if found.is_cut:
         read["is_cut"] = True

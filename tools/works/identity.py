@@ -134,7 +134,8 @@ def later_names(record: Evidence) -> list[str]:
 def _add_versions(record: Evidence, versions: Sequence[Evidence]) -> Evidence:
     if not versions:
         return record
-    preprints, earlier = list[Reference](), list[Reference]()
+    preprints = list[Reference]()
+    earlier = list[Reference]()
     for version in (record, *sorted(versions, key=lambda each: each.key)):
         if version is not record:
             said = version.citation

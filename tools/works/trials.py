@@ -25,7 +25,8 @@ from .identity import named_trials
 TELLING_SIZE = 100
 """Participants; of 13 pairs of labelled trials with one first author and as many people, 12 were one trial."""
 TELLING_FIGURES = 3
-_LONGEST_NAME, _MOST_INITIALS = 40, 4
+_LONGEST_NAME = 40
+_MOST_INITIALS = 4
 _SHORTEST_HINT = 5  # letters; shorter capitals in titles are mostly abbreviations
 _OF_ONE_STUDY = RANDOMISED | {StudyDesign.cohort, StudyDesign.registry_entry}
 _HINT = re.compile(r"\b[A-Z][A-Z\d]+(?:[- ](?:[A-Z][A-Z\d]+|[A-Z][a-z]+ed|[A-Z][a-z]+us))?\b")

@@ -124,9 +124,9 @@ def retraction_note(record: Evidence) -> str:
     said_by = [title_of(name) for name in _ASKED if name in sources] or list(sources)
     notices = [each for each in (paper and paper.trust_notices) or () if each.get("kind") == "retraction"]
     told = [
-        "notice " + ", ".join(filter(None, (f"doi:{each['doi']}" if each.get("doi") else None, each.get("date"))))
-        for each in notices
-        if each.get("doi") or each.get("date")
+        "notice " + ", ".join(filter(None, (f"doi:{notice['doi']}" if notice.get("doi") else None, notice.get("date"))))
+        for notice in notices
+        if notice.get("doi") or notice.get("date")
     ]
     return f'{record.key} "{record.citation.title}" ({"; ".join([listed(said_by), *told])})'
 
@@ -184,7 +184,8 @@ async def _ask(source: str, papers: Sequence[Evidence], transport: Transport, de
     }
     asked = {key: names[0] for key, names in numbers.items() if names}
     wanted = list(dict.fromkeys(name for key, name in asked.items() if key not in given))
-    found, failure = dict[str, Word](), "does not list it"
+    found = dict[str, Word]()
+    failure = "does not list it"
 
     async def ask(start: int) -> None:
         found.update(await how.ask(wanted[start : start + how.at_once], transport))

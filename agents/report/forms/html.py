@@ -55,7 +55,7 @@ def page_html(document: ReportTree, cited_at: str = "#ref-", style: str = "") ->
     """
     parts = (*document.sections, *(document.appendix.blocks if document.appendix else ()))
     blocks = (block for part in parts if isinstance(part, Section) for block in part.blocks)
-    count = sum(len(each.items) for each in blocks if isinstance(each, Items) and each.look == "references")
+    count = sum(len(block.items) for block in blocks if isinstance(block, Items) and block.look == "references")
     digest = b64encode(sha256(style.encode()).digest()).decode()
     about = {"references": count, "cited_at": cited_at, "style": style, "digest": digest}
     return _render("file" if style else "page", document, **about)

@@ -23,15 +23,15 @@ def drug_entry(source: SourceName, record: Drug, url: str, *, called: str, uses:
     phase += " (marketed)" if record.max_phase == 4 else ""
     phase += f", first approved {record.first_approval}" if record.first_approval else ""
     said = [f"{name}: {(record.molecule_type or 'drug').lower()}{phase}."] if record.molecule_type or phase else []
-    said += [f"{name}: {_describe_mechanism(each)}." for each in record.mechanisms]
+    said += [f"{name}: {_describe_mechanism(mechanism)}." for mechanism in record.mechanisms]
     if record.pathways:
-        said.append(f"Pathways of its targets (Reactome): {', '.join(each['name'] for each in record.pathways)}.")
-    said += [f"{name}: {warned(each)}." for each in record.warnings]
+        said.append(f"Pathways of its targets (Reactome): {', '.join(pathway['name'] for pathway in record.pathways)}.")
+    said += [f"{name}: {warned(warning)}." for warning in record.warnings]
     said += [f"{name} {uses}: {list_stages(record.indications)}."] if record.indications else []
     if record.contraindications:
         said.append(f"{name} is contraindicated, by DrugCentral, in: {', '.join(record.contraindications)}.")
     if record.signals:
-        listed = ", ".join(signalled(each) for each in record.signals)
+        listed = ", ".join(signalled(signal) for signal in record.signals)
         said.append(f"Reported after {name.lower()} more often than after other drugs, which shows no cause: {listed}.")
     title = name if name.lower() == called.lower() else f"{name} ({called})"
     return Evidence.entry(source, title, said or [f"{name}: neither mechanism nor use is listed."], record, url)
@@ -47,11 +47,11 @@ def _describe_mechanism(mechanism: Mechanism) -> str:
 def list_stages(entries: list[Development]) -> str:
     """Name at most fifteen conditions or drugs, each with its highest stage: `gout (approved), rash (phase 2)`."""
     told = []
-    for each in entries[:_SHOWN]:
-        reached = f"phase {each['max_phase']}" if "max_phase" in each else ""
-        if "stage" in each:
-            reached = _SPOKEN.get(each["stage"], each["stage"].replace("_", " ").lower())
-        told.append(f"{each['name']} ({reached})" if reached else each["name"])
+    for entry in entries[:_SHOWN]:
+        reached = f"phase {entry['max_phase']}" if "max_phase" in entry else ""
+        if "stage" in entry:
+            reached = _SPOKEN.get(entry["stage"], entry["stage"].replace("_", " ").lower())
+        told.append(f"{entry['name']} ({reached})" if reached else entry["name"])
     return ", ".join(told) + (f" and {len(entries) - _SHOWN} more" if len(entries) > _SHOWN else "")
 
 

@@ -98,8 +98,11 @@ class OpenTargets(LookUps):
 
     async def find_online(self, query: str, max_results: int, filters: Filters | None) -> SourceReply:
         """Return the diseases named in the query, with their drugs and targets; then the drugs it names."""
-        page, asked = SearchFilters.of(self.name, filters).page, read_query(self.name, query)
-        asking = [self._diseases(each) for each in asked.conditions or (() if asked.drugs else (asked.words,))]
+        page = SearchFilters.of(self.name, filters).page
+        asked = read_query(self.name, query)
+        asking = [
+            self._diseases(condition) for condition in asked.conditions or (() if asked.drugs else (asked.words,))
+        ]
         asking += [self._drugs(asked.drugs)] if asked.drugs else []
         given, failures = await gather_answers(asking)
         records = list({record.key: record for found, _ in given for record in found}.values())
@@ -114,7 +117,7 @@ class OpenTargets(LookUps):
         for name in list(dict.fromkeys((condition, *condition_synonyms(condition))))[:_MAX_NAMES]:
             data, _ = await self._ask(SEARCH, {"text": name, "kinds": ["disease"]}, "search")
             if ids := best_hits(_hits(data, "disease"), condition):
-                given = [await self._ask(DISEASE, {"id": each}, "disease") for each in ids]
+                given = [await self._ask(DISEASE, {"id": identifier}, "disease") for identifier in ids]
                 records, unread = read_each([data for data, _ in given if data], parse_disease)
                 return records, [*(line for _, problems in given for line in problems), *unread]
         return [], []
@@ -160,7 +163,8 @@ def _read(root: str, reply: Reply) -> GraphQLReply:
         UnreadableReply: neither data nor errors.
     """
     found = reply.json()
-    given, errors = at(found, "data"), at(found, "errors")
+    given = at(found, "data")
+    errors = at(found, "errors")
     data = at(given, root)
     if errors and not (reply.status == 200 and data and isinstance(data, dict | list)):
         said = _join_messages(errors)
@@ -211,7 +215,8 @@ def named(hits: Iterable[Mapping[str, Any]], drug: str) -> str | None:
 
 def parse_disease(disease: Mapping[str, Any]) -> Evidence:
     """Convert a disease: its drugs by highest stage, its targets by score (0 to 1)."""
-    disease_id, name = str(disease["id"]), str(disease.get("name") or disease["id"])
+    disease_id = str(disease["id"])
+    name = str(disease.get("name") or disease["id"])
     drugs = keep_furthest(
         {
             **_stage(row),
@@ -239,7 +244,8 @@ def parse_disease(disease: Mapping[str, Any]) -> Evidence:
 
 def parse_drug(drug: Mapping[str, Any]) -> Evidence:
     """Convert a drug: its mechanisms with their targets, its indications by highest stage."""
-    chembl_id, rows = str(drug["id"]), dicts(drug, "mechanismsOfAction", "rows")
+    chembl_id = str(drug["id"])
+    rows = dicts(drug, "mechanismsOfAction", "rows")
     indications = (
         {**_stage(row), "name": at(row, "disease", "name"), "id": at(row, "disease", "id")}
         for row in dicts(drug, "indications", "rows")
@@ -279,8 +285,8 @@ def _mechanism(row: Mapping[str, Any]) -> Mechanism:
             "mechanism_of_action": row.get("mechanismOfAction"),
             "action_type": row.get("actionType"),
             "target_name": row.get("targetName"),
-            "target_id": next((each.get("id") for each in targets), None),
-            "gene_symbols": [each["approvedSymbol"] for each in targets if each.get("approvedSymbol")],
+            "target_id": next((target.get("id") for target in targets), None),
+            "gene_symbols": [target["approvedSymbol"] for target in targets if target.get("approvedSymbol")],
             "pathways": _pathways([row]),
         }
     )
@@ -290,7 +296,7 @@ def _mechanism(row: Mapping[str, Any]) -> Mechanism:
 def _pathways(rows: Iterable[Mapping[str, Any]]) -> list[Pathway]:
     """Return the Reactome pathways of the targets, id and name, those with most targets first."""
     targets = {str(each.get("id")): each for row in rows for each in dicts(row, "targets")}
-    listed = [path for each in targets.values() for path in dicts(each, "pathways")]
+    listed = [path for target in targets.values() for path in dicts(target, "pathways")]
     named = Counter((path["pathwayId"], path["pathway"]) for path in listed if path.get("pathwayId"))
     return [{"id": number, "name": name} for (number, name), _ in named.most_common(_MAX_PATHWAYS)]
 

@@ -60,9 +60,11 @@ class Reactome(LookUps):
         entries, notes = await mechanisms_of(names, self.transport)
         replies, failures = await gather_answers([UniProt(self.transport).look_up(*names)])
         notes += [f"pathways by Open Targets alone: {failure}" for failure in failures]
-        proteins = [record.record for each in replies for record in each.records]
+        proteins = [record.record for reply in replies for record in reply.records]
         of_gene = {
-            each.gene_symbol: {path["id"] for path in each.pathways} for each in proteins if isinstance(each, Protein)
+            protein.gene_symbol: {path["id"] for path in protein.pathways}
+            for protein in proteins
+            if isinstance(protein, Protein)
         }
         by_drug: dict[str, set[str]] = {}
         for drug, entry in entries:
@@ -99,7 +101,8 @@ def _is_human(number: str) -> bool:
 
 def parse_pathway(found: Mapping[str, Any]) -> Evidence | None:
     """Convert a pathway; None if it is not human, or has no id or name."""
-    number, name = str(found.get("stId") or ""), _plain(found.get("displayName") or found.get("name"))
+    number = str(found.get("stId") or "")
+    name = _plain(found.get("displayName") or found.get("name"))
     if not _is_human(number) or not name:
         return None
     summary = " ".join(_plain(each.get("text")) for each in dicts(found, "summation"))

@@ -62,7 +62,7 @@ class UniProt(LookUps):
         """Return the proteins involved in the condition that a query names; raises as `find`."""
         condition = (asked.conditions or (asked.words,))[0]
         names = list(dict.fromkeys((condition, *condition_synonyms(condition))))[:_MAX_NAMES]
-        told = " OR ".join(f'cc_disease:"{name}"' for name in (bare_name(each, "'-") for each in names))
+        told = " OR ".join(f'cc_disease:"{name}"' for name in (bare_name(name, "'-") for name in names))
         entries, url = await self._ask(f"({told}) AND {_HUMAN_ALONE}")
         records, unread = read_each(entries, parse_protein)
         return self.reply(asked.words, records, problems=unread, url=url)
@@ -76,7 +76,8 @@ class UniProt(LookUps):
             if organism := entry.get("organism"):
                 notes.append(f"{entry.get('target_name') or 'a target'} is of {organism}, not human")
                 continue
-            genes, accessions = entry.get("gene_symbols") or [], entry.get("uniprot_ids") or []
+            genes = entry.get("gene_symbols") or []
+            accessions = entry.get("uniprot_ids") or []
             found += accessions[:MAX_TARGETS] or [gene for gene in genes[:MAX_TARGETS] if gene not in known]
             known |= set(genes) if accessions else set()
         safe = (name for name in found if is_code(name, 2, 20, "-"))
@@ -107,7 +108,7 @@ async def mechanisms_of(drugs: Sequence[str], transport: Transport) -> tuple[lis
     replies, failures = await gather_answers(source(transport).look_up(*drugs) for source in (ChEMBL, OpenTargets))
     if not replies:
         raise failures[0]
-    given = [record.record for each in replies for record in each.records]
+    given = [record.record for reply in replies for record in reply.records]
     told = [(said.drug or "", entry) for said in given if isinstance(said, Drug) for entry in said.mechanisms]
     return told, [f"targets by one database alone: {failure}" for failure in failures]
 
@@ -122,11 +123,13 @@ def parse_protein(entry: Mapping[str, Any]) -> Evidence | None:
     accession = str(entry.get("primaryAccession") or "")
     if not _ACCESSION.fullmatch(accession):
         return None
-    genes, described = dicts(entry, "genes"), entry.get("proteinDescription")
+    genes = dicts(entry, "genes")
+    described = entry.get("proteinDescription")
     others = [at(each, "fullName", "value") for each in dicts(described, "alternativeNames")]
     synonyms = [each.get("value") for gene in genes for each in dicts(gene, "synonyms")]
     organism = at(entry, "organism", "scientificName")
-    processes, pathways = list[Pathway](), list[Pathway]()
+    processes = list[Pathway]()
+    pathways = list[Pathway]()
     for crossing in dicts(entry, "uniProtKBCrossReferences"):
         told = {str(said.get("key")): str(said.get("value")) for said in dicts(crossing, "properties")}
         kind, _, name = told.get("GoTerm", "").partition(":")
@@ -135,7 +138,8 @@ def parse_protein(entry: Mapping[str, Any]) -> Evidence | None:
             processes.append({"id": str(crossing.get("id")), "name": name})
         elif crossing.get("database") == "Reactome" and (pathway := told.get("PathwayName")):
             pathways.append({"id": str(crossing.get("id")), "name": pathway})
-    functions, diseases = list[str](), list[Involvement]()
+    functions = list[str]()
+    diseases = list[Involvement]()
     for comment in dicts(entry, "comments"):
         if comment.get("commentType") == "FUNCTION" and (said := _read_comment(comment)):
             functions.append(said)
@@ -164,7 +168,10 @@ def _sentences(record: Protein) -> list[str]:
     told = [record.function] if record.function else []
     for name, listed in (("Processes (Gene Ontology)", record.processes), ("Pathways (Reactome)", record.pathways)):
         told += [f"{name}: {', '.join(each['name'] for each in listed)}."] if listed else []
-    told += [f"{each['name']}: {each['note']}" if "note" in each else f"{each['name']}." for each in record.diseases]
+    told += [
+        f"{disease['name']}: {disease['note']}" if "note" in disease else f"{disease['name']}."
+        for disease in record.diseases
+    ]
     return told or ["Nothing is said of its function."]
 
 

@@ -64,7 +64,8 @@ def parse_approval(drug: str, results: Sequence[Mapping[str, Any]]) -> Item:
     if not found:
         why = f" ({'; '.join(unread)})" if unread else ""
         return Item(None, note=f"no reference product holds {drug!r}{why}")
-    name, first = canonical_drug(drug) or drug.lower(), found[0]
+    name = canonical_drug(drug) or drug.lower()
+    first = found[0]
     when = f"approved {first['approved']}" if "approved" in first else "approved on a day that is not given"
     brand = f" as {first['brand']}" if first.get("brand") else ""
     sold = [each for each in found if each.get("status") not in (None, "Discontinued")]
@@ -104,12 +105,12 @@ def _application(result: Mapping[str, Any]) -> Application | None:
         if (found := day(each.get("submission_status_date"))) != "Unknown"
     )
     products = dicts(result, "products")
-    states = [str(each["marketing_status"]) for each in products if each.get("marketing_status")]
+    states = [str(product["marketing_status"]) for product in products if product.get("marketing_status")]
     application: Application = reported(
         {
             "number": number,
             "sponsor": result.get("sponsor_name"),
-            "brand": next((str(each["brand_name"]) for each in products if each.get("brand_name")), None),
+            "brand": next((str(product["brand_name"]) for product in products if product.get("brand_name")), None),
             "approved": next(iter(approved), None),
             "status": next(iter(sorted(states, key=lambda state: state == "Discontinued")), None),
         }

@@ -133,7 +133,8 @@ def parse_label(label: OpenFDALabel) -> Evidence | None:
     set_id = _set_id(label)
     if set_id is None:
         return None
-    generic, brand = _names(label, "generic_name"), _names(label, "brand_name")
+    generic = _names(label, "generic_name")
+    brand = _names(label, "brand_name")
     own = next(iter([*generic, *_texts(label, "spl_product_data_elements")]), "")
     name = " ".join(own.split())[:100] or f"number {set_id}"
     known_as = f" ({brand[0]})" if brand and brand[0].lower() != name.lower() else ""

@@ -121,7 +121,8 @@ class ClinicalTrials(Source):
 
     async def find_online(self, query: str, max_results: int, filters: Filters | None) -> SourceReply:
         """Search interventional trials of every status: terminated ones are evidence too."""
-        asked, term = TrialFilters.of(self.name, filters), clean_term(query)
+        asked = TrialFilters.of(self.name, filters)
+        term = clean_term(query)
         size = request_size(max(1, max_results), _PAGE_SIZE)
         params = {"query.term": term, **asked.params(), "countTotal": "true", "pageSize": size}
 
@@ -208,9 +209,11 @@ def parse_study(study: Any) -> Evidence | None:
         return None
     names = _texts_at(protocol, short="identificationModule.briefTitle", long="identificationModule.officialTitle")
     title = names.get("short") or names.get("long") or nct_id
-    arms, outcomes = at(protocol, "armsInterventionsModule"), at(protocol, "outcomesModule")
+    arms = at(protocol, "armsInterventionsModule")
+    outcomes = at(protocol, "outcomesModule")
     enrolled = at(protocol, "designModule", "enrollmentInfo", "count")
-    results, has_results = parse_results(at(study, "resultsSection")), at(study, "hasResults")
+    results = parse_results(at(study, "resultsSection"))
+    has_results = at(study, "hasResults")
     own_papers = [  # background reading is left out
         each for each in dicts(protocol, "referencesModule", "references") if each.get("type") in ("RESULT", "DERIVED")
     ]
@@ -251,7 +254,7 @@ def parse_study(study: Any) -> Evidence | None:
         secondary_outcomes=_each_of(outcomes, "secondaryOutcomes", measure="measure", time_frame="timeFrame"),
         results=results or None,
         result_pmids=list(
-            dict.fromkeys(pmid for each in own_papers if (pmid := checked_identifier("pmid", each.get("pmid"))))
+            dict.fromkeys(pmid for paper in own_papers if (pmid := checked_identifier("pmid", paper.get("pmid"))))
         ),
         mesh_terms=_texts(
             mesh.get("term")
@@ -286,8 +289,8 @@ def parse_results(section: Any) -> PostedResults:
     groups = dicts(section, "adverseEventsModule", "eventGroups")
     posted: PostedResults = reported(
         {
-            "primary_outcomes": [_outcome(each) for each in measures if each.get("type") == "PRIMARY"],
-            "secondary_outcomes": [_outcome(each) for each in measures if each.get("type") == "SECONDARY"],
+            "primary_outcomes": [_outcome(measure) for measure in measures if measure.get("type") == "PRIMARY"],
+            "secondary_outcomes": [_outcome(measure) for measure in measures if measure.get("type") == "SECONDARY"],
             "serious_adverse_events": _count_affected(groups, "serious"),
             "deaths": _count_affected(groups, "deaths"),
         }
@@ -372,7 +375,8 @@ def _analysis(analysis: Mapping[str, Any], groups: Mapping[str, str | None], out
 
 def _sentences(protocol: Any, trial: Trial) -> Iterator[str]:
     """Yield the record's text, one fact per line; unreported facts are left out."""
-    design, kind = [trial.study_type, trial.allocation], at(protocol, "designModule", "enrollmentInfo", "type")
+    design = [trial.study_type, trial.allocation]
+    kind = at(protocol, "designModule", "enrollmentInfo", "type")
     if trial.masking:
         design.append("no masking" if trial.masking == "NONE" else f"{_spell_code(trial.masking)} masking")
     design += [f"purpose {_spell_code(trial.primary_purpose)}"] if trial.primary_purpose else []
@@ -384,7 +388,7 @@ def _sentences(protocol: Any, trial: Trial) -> Iterator[str]:
         "CONDITIONS": trial.conditions,
         "DESIGN": [", ".join(_spell_code(part) for part in design if part and part != "NA")],
         "ARMS": [_join_fields(arm, "type", "label") for arm in trial.arms],
-        "INTERVENTIONS": [_join_fields(each, "type", "name") for each in trial.interventions],
+        "INTERVENTIONS": [_join_fields(intervention, "type", "name") for intervention in trial.interventions],
         "PRIMARY OUTCOMES": [_join_fields(each, "measure", "time_frame", " – ") for each in trial.primary_outcomes],
         "SECONDARY OUTCOMES": [each.get("measure", "") for each in trial.secondary_outcomes],
         "STATUS": [_spell_code(trial.overall_status or "")],
@@ -426,7 +430,7 @@ def _describe_value(value: Mapping[str, Any], size: str | None, unit: str) -> st
 
 
 def _describe_events(groups: Iterable[Mapping[str, Any]]) -> str:
-    told = ((each["group"] or "group not named", each["affected"], each["at_risk"]) for each in groups)
+    told = ((group["group"] or "group not named", group["affected"], group["at_risk"]) for group in groups)
     return "; ".join(
         f"{group} {affected}" + ("" if at_risk is None else f" of {at_risk}") for group, affected, at_risk in told
     )

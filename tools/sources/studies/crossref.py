@@ -57,7 +57,7 @@ class Updates(NamedTuple):
 
     @property
     def retracted(self) -> bool:
-        last = [each["kind"] for each in self.notices if each["kind"] in ("retraction", "reinstatement")]
+        last = [notice["kind"] for notice in self.notices if notice["kind"] in ("retraction", "reinstatement")]
         return bool(last) and last[-1] == "retraction"
 
 
@@ -99,7 +99,8 @@ def parse_work(work: Mapping[str, Any]) -> Updates | None:
             parts = at(each, "updated", "date-parts")
             first = parts[0] if isinstance(parts, list) and parts else None
             date = iso_date(*map(str, first[:3])) if isinstance(first, list) and first else None
-            number, source = checked_identifier("doi", each.get("DOI")), text(each.get("source"))
+            number = checked_identifier("doi", each.get("DOI"))
+            source = text(each.get("source"))
             notices.append(reported({"kind": kind, "source": source, "doi": number, "date": date}))
     titles = work.get("title")
     heads = [str(title).partition(":") for title in (titles if isinstance(titles, list) else [titles])]

@@ -108,7 +108,8 @@ class EuropePMC(Source):
     async def find_online(self, query: str, max_results: int, filters: Filters | None) -> SourceReply:
         """Search titles, abstracts and keywords, most relevant first; PubMed's field tags are translated."""
         asked = EuropePMCFilters.of(self.name, filters)
-        sent, size = _build_query(query, asked), max(1, max_results)
+        sent = _build_query(query, asked)
+        size = max(1, max_results)
         ask = partial(_ask, self.transport, sent, request_size(size, _PAGE_SIZE))
         page, problems = await self.page(asked.page, size, sent, ask)
         records, unread = read_each(page.hits, parse_record)
@@ -125,7 +126,8 @@ class EuropePMC(Source):
         if (library := local_library(self.transport)) is not None:
             return await asyncio.to_thread(library.citations, self, number)
         links = Citations(await self._fetch_links(number, "citation"), await self._fetch_links(number, "reference"))
-        records, unread = list[Evidence](), list[str]()
+        records = list[Evidence]()
+        unread = list[str]()
         if links.chosen:
             wanted = " OR ".join(f"EXT_ID:{each}" for each in links.chosen)
             page = await _ask(self.transport, f"({wanted}) AND SRC:MED", len(links.chosen), None)
@@ -134,7 +136,8 @@ class EuropePMC(Source):
         return self.reply(f"citations of PMID {number}", found, problems=unread, notes=links.notes)
 
     async def _fetch_links(self, pmid: str, kind: Literal["citation", "reference"]) -> list[str]:
-        params, read = {"format": "json", "page": 1, "pageSize": _PAGE_SIZE}, partial(_parse_pmids, kind)
+        params = {"format": "json", "page": 1, "pageSize": _PAGE_SIZE}
+        read = partial(_parse_pmids, kind)
         return await self.transport.get(self.name, f"MED/{pmid}/{kind}s", params=params, read=read)
 
 
@@ -171,7 +174,8 @@ async def by_numbers(names: Sequence[str], transport: Transport) -> list[Evidenc
 
 
 def _build_query(query: str, asked: EuropePMCFilters) -> str:
-    first, last = asked.mindate or "1500-01-01", asked.maxdate or "3000-12-31"
+    first = asked.mindate or "1500-01-01"
+    last = asked.maxdate or "3000-12-31"
     extra = f" AND FIRST_PDATE:[{first} TO {last}]" if asked.mindate or asked.maxdate else ""
     extra += {None: "", "only": " AND SRC:PPR", "none": " NOT SRC:PPR"}[asked.preprints]
     term = translated(query)
@@ -188,7 +192,8 @@ def translated(query: str) -> str:
     """
 
     def in_fields(piece: re.Match[str]) -> str:
-        term, tag = piece["term"] or piece["alternatives"] or "", (piece["tag"] or "").strip(" []").lower()
+        term = piece["term"] or piece["alternatives"] or ""
+        tag = (piece["tag"] or "").strip(" []").lower()
         if piece["own"] or term in _OPERATORS:
             return piece[0]
         prefix = _FIELDS.get(tag.partition(":")[0].strip())
@@ -245,10 +250,12 @@ def parse_record(hit: Mapping[str, Any]) -> Evidence:
     Raises:
         LookupError: it has no source or no number.
     """
-    source, number = str(hit["source"]), str(hit["id"])
+    source = str(hit["source"])
+    number = str(hit["id"])
     types = list(dict.fromkeys(at(hit, "pubTypeList", "pubType") or ()))
     lowered = {kind.lower() for kind in types}
-    is_preprint, is_notice = source == "PPR" or "preprint" in lowered, bool(_NOTICE_TYPES & lowered)
+    is_preprint = source == "PPR" or "preprint" in lowered
+    is_notice = bool(_NOTICE_TYPES & lowered)
     title = without_markup(hit.get("title") or "") or NO_TITLE
     abstract = without_markup(hit.get("abstractText") or "")
     listed = dicts(hit, "authorList", "author")
@@ -262,7 +269,8 @@ def parse_record(hit: Mapping[str, Any]) -> Evidence:
     else:  # as PubMed does: a printed month has no day
         date = publication_date(issued, date_of(str(hit.get("electronicPublicationDate") or "")))
 
-    kinds, named = set[str](), list[tuple[str, str]]()
+    kinds = set[str]()
+    named = list[tuple[str, str]]()
     for note in dicts(hit, "commentCorrectionList", "commentCorrection"):
         kind = str(note.get("type")).lower()
         kinds.add(kind)
@@ -272,7 +280,8 @@ def parse_record(hit: Mapping[str, Any]) -> Evidence:
             named.append((kind, f"pmid:{pmid}"))
     is_told = bool(types or kinds)
     article = next((name for kind, name in named if kind == "preprint of" and name.startswith("pmid:")), None)
-    issue, journal = at(hit, "journalInfo"), at(hit, "journalInfo", "journal")
+    issue = at(hit, "journalInfo")
+    journal = at(hit, "journalInfo", "journal")
     keywords = at(hit, "keywordList", "keyword") or ()
     headings = [each.get("descriptorName") for each in dicts(hit, "meshHeadingList", "meshHeading")]
     chemicals = [each.get("name") for each in dicts(hit, "chemicalList", "chemical")]
@@ -299,9 +308,9 @@ def parse_record(hit: Mapping[str, Any]) -> Evidence:
         updated_in=[name for kind, name in named if kind == "update in"],
         update_of=[name for kind, name in named if kind in ("preprint in", "update of")],
         notice_on=[NoticeOn(flag=_NOTICES[kind], name=name) for kind, name in named if is_notice and kind in _NOTICES],
-        mesh_terms=[without_markup(each) for each in headings if each],
-        chemicals=[without_markup(each) for each in chemicals if each],
-        keywords=[without_markup(each) for each in keywords],
+        mesh_terms=[without_markup(heading) for heading in headings if heading],
+        chemicals=[without_markup(chemical) for chemical in chemicals if chemical],
+        keywords=[without_markup(keyword) for keyword in keywords],
         nct_ids=trial_numbers(title, abstract),
         has_abstract=bool(abstract),
     )
@@ -312,7 +321,7 @@ def parse_record(hit: Mapping[str, Any]) -> Evidence:
             title=title,
             url=f"https://europepmc.org/article/{source}/{number}",
             date=date,
-            authors=[name for each in authors if (name := without_markup(each or ""))],
+            authors=[name for author in authors if (name := without_markup(author or ""))],
         ),
         record=record,
     )

@@ -54,7 +54,8 @@ class WebSearch(Source):
     async def find_online(self, query: str, max_results: int, filters: Filters | None) -> SourceReply:
         """Return the publications and trials named on the top pages; there is no second page."""
         read_query(self.name, query)
-        sent, url = for_the_web(query), self.transport.endpoints[self.name].base_url
+        sent = for_the_web(query)
+        url = self.transport.endpoints[self.name].base_url
         if SearchFilters.of(self.name, filters).page > 1:
             return self.reply(sent, [], notes=["leads are taken from the first page alone"], url=url)
         with self.transport.shelf.queue(self.name) as reached:
@@ -80,7 +81,7 @@ class WebSearch(Source):
     async def _fetch_records(self, names: Sequence[str]) -> Mapping[str, Item]:
         """Fetch the records with the given numbers (`pmid:…`), with notes on failed requests."""
         found = await fetch_numbers(names, self.transport)
-        problems = [f"leads could not be followed: {each}" for each in found.failures]
+        problems = [f"leads could not be followed: {failure}" for failure in found.failures]
         return {name: Item(found.records.get(name), problems) for name in names}
 
 

@@ -66,7 +66,8 @@ _LONGEST_TRANSLATION = 1000  # characters kept
 _SHORTEST_MAPPED = 6  # letters per word; shorter ones are abbreviations, which PubMed mostly maps to something else
 _GROUP = re.compile(r"[^()]+")
 _PHRASE = re.compile(r'"([^"]+)"')
-_EARLIEST, _LATEST = date(1500, 1, 1), date(3000, 12, 31)  # ESearch applies a date range only if it has both ends
+_EARLIEST = date(1500, 1, 1)
+_LATEST = date(3000, 12, 31)  # ESearch applies a date range only if it has both ends
 _REFUSED = ("empty term", "invalid db name", "api key invalid", "api key not wellformed")
 
 
@@ -98,13 +99,15 @@ class PubMed(Source):
 
     async def find_online(self, query: str, max_results: int, filters: Filters | None) -> SourceReply:
         """Search PubMed by words or in its own syntax with field tags, most relevant first; otherwise as `find`."""
-        asked, most = PubMedFilters.of(self.name, filters), max(1, max_results)
+        asked = PubMedFilters.of(self.name, filters)
+        most = max(1, max_results)
         wanted = " OR ".join(f'"{kind}"[Publication Type]' for kind in asked.publication_types)
         term = f"({with_headings(query)}) AND ({wanted})" if wanted else with_headings(query)
         start = (asked.page - 1) * most
         params = {"term": term, "retmode": "json", "sort": "relevance", "retmax": most, "retstart": start or None}
         if asked.mindate or asked.maxdate:
-            first, last = asked.mindate or _EARLIEST, asked.maxdate or _LATEST
+            first = asked.mindate or _EARLIEST
+            last = asked.maxdate or _LATEST
             params |= {"datetype": "pdat", "mindate": f"{first:%Y/%m/%d}", "maxdate": f"{last:%Y/%m/%d}"}
         with self.transport.shelf.queue(self.name) as reached:
             hits = await self._ask("esearch.fcgi", params, partial(_hits, start))
@@ -196,7 +199,7 @@ def with_headings(query: str) -> str:
 
 
 def _find_mesh_name(words: str) -> str | None:
-    whole = (each for each in find_conditions(words) if (each.start, each.end) == (0, len(words)))
+    whole = (condition for condition in find_conditions(words) if (condition.start, condition.end) == (0, len(words)))
     return next((each.name for each in whole if is_in_mesh(each.name)), None)
 
 
@@ -212,7 +215,8 @@ def _hits(start: int, reply: Reply) -> PubMedHits:
     data = reply.json()
     result = at(data, "esearchresult")
     _refuse_error(at(data, "error") or at(result, "ERROR"))
-    total, found = count(at(result, "count")), at(result, "idlist")
+    total = count(at(result, "count"))
+    found = at(result, "idlist")
     if total is None or not isinstance(found, list):
         raise UnreadableReply("pubmed", "answered without a count or a list of PMIDs")
     pmids = list(dict.fromkeys(pmid for item in found if (pmid := checked_identifier("pmid", item))))
