@@ -166,7 +166,7 @@ def _judged(drug: str, lines: Sequence[dict[str, Any]]) -> dict[str, Any]:
 
 def fitting_all(messages: Sequence[LLMMessage]) -> dict[str, Any]:
     """An answer by which all studies are on what is asked."""
-    numbers = [line["number"] for line in _lines(messages) if "number" in line]
+    numbers = [int(number) for line in _lines(messages) for number in line]
     return {"fits": [{"number": number, "condition": "yes", "people": "yes"} for number in numbers]}
 
 

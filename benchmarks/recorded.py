@@ -42,6 +42,7 @@ from benchmarks.conditions import library_at
 from benchmarks.forgers import CUTS, FORGERS, Told
 from benchmarks.forgery import evidence, forged, print_forged, publications, told_in
 
+from willowbark.agents.asking.claims import plain
 from willowbark.agents.asking.drafts import StudyDraft
 from willowbark.agents.asking.reader import MISREAD, ToRead
 from willowbark.agents.asking.studies import Refused, checked_study
@@ -81,6 +82,7 @@ JUDGED = frozenset({"misread", "strikes"})
 BY_SENTENCE = {"CheckDraft": "verdicts", "MendedDraft": "sentences"}
 """Drafts that answer a prompt sentence by sentence, with the field of their answers."""
 CHARACTERS_PER_TOKEN = 4
+_MARK = re.compile(r"(?:^|(?<= ))\[([rt]?\d+)\] ")
 _NUMBERED = re.compile(r"\d+\. .*\{\"text\"")
 CAPABLE = {
     "vision": False,
@@ -196,7 +198,7 @@ class RecordedClient(ReplayChatCompletionClient):
             said = {each["evidence_key"]: each for one in former for each in one.answer[field]}
             mine = [each for key, each in said.items() if f'{{"key": "{key}"' in text]
             is_known = asked.occasion == MENDS or {each["evidence_key"] for each in mine} >= set(keys)
-            answer = {field: mine} if is_known else None
+            answer = {field: [_by_number(study, text) for study in mine]} if is_known else None
         if answer is None:
             return None
         is_drafted = not asked.kind.startswith("searches")  # tools get new fields, which no answer need use
@@ -238,6 +240,36 @@ class RecordedClient(ReplayChatCompletionClient):
             form=_hash(_form(tools, json_output)),
             answer=None,
         )
+
+
+def _by_number(study: Mapping[str, Any], text: str) -> dict[str, Any]:
+    """A study whose quotes are the numbers of the passages that the prompt shows, where they are whole ones."""
+    line = next(line for line in text.split("\n") if line.startswith(f'{{"key": "{study["evidence_key"]}"'))
+    numbers = _numbers_of(json.loads(line))
+    parts = {}
+    for name in ("comparisons", "harms", "statements"):
+        parts[name] = [{**part, "quote": _number_quote(part["quote"], numbers)} for part in study[name]]
+    return {**study, **parts}
+
+
+def _numbers_of(line: Mapping[str, Any]) -> dict[str, str]:
+    """The passages that a prompt shows of a record, each with its number."""
+    shown = [line["text"], *line.get("results", ()), *line.get("tables", ())]
+    cut = [_MARK.split(text)[1:] for text in shown]
+    pairs = [pair for parts in cut for pair in zip(parts[::2], parts[1::2], strict=True)]
+    return {plain(words): label for label, words in pairs if plain(words)}
+
+
+def _number_quote(quote: str, numbers: Mapping[str, str]) -> str:
+    """The numbers of passages that a quote consists of; the quote itself where it is none of them, or several."""
+    left, labels = plain(quote), list[str]()
+    while left:
+        passage = next((words for words in numbers if left.startswith(words)), None)
+        if passage is None:
+            return quote
+        labels.append(numbers[passage])
+        left = left.removeprefix(passage).strip(" …")
+    return ", ".join(labels)
 
 
 def _sentences_in(text: str) -> list[str]:

@@ -6,7 +6,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from willowbark.tools.appraisal import Level
+from willowbark.tools.appraisal import Direction, Level
 from willowbark.tools.appraisal.appraised import AppraisedRecord
 from willowbark.tools.appraisal.candidates import Candidate, label_sections, share_places
 from willowbark.tools.appraisal.judgement import JudgedDrug
@@ -22,7 +22,7 @@ from willowbark.tools.records.study import StatedView, Study, first_reading
 from willowbark.tools.wording import counted, listed, short
 
 from ..assessment import SHOWN_CANDIDATES, JudgeAssessment, shown_records
-from ..checking.basis import TABLE, CitedSource, WritingBasis, describe_comparison, source_of_study
+from ..checking.basis import TABLE, CitedSource, WritingBasis, describe_arm, describe_comparison, source_of_study
 from ..checking.table import LEVELS
 from .answers import ReportAnswer
 from .material import Material
@@ -185,20 +185,24 @@ def _side_of(record: AppraisedRecord) -> str:
 
 def _describe_study(study: Study, says: Mapping[str, str], source: CitedSource) -> dict[str, Any]:
     """Return a study as data for the writer."""
-    line: dict[str, Any] = {"key": study.key, "title": source.title, "design": study.design, "says": dict(says)}
+    told = {drug: verdict for drug, verdict in says.items() if verdict != Direction.not_assessed}
+    line: dict[str, Any] = {"key": study.key, "title": source.title, "design": study.design, "says": told}
     for name in ("condition", "people", "background"):
         value = getattr(study, name)
         if value:
             line[name] = value
-    line["comparisons"] = [describe_comparison(study, comparison) for comparison in study.comparisons]
+    if study.comparisons:
+        line["comparisons"] = [describe_comparison(study, comparison) for comparison in study.comparisons]
     if study.statements:
         line["statements"] = [_describe_statement(view) for view in study.statements]
-    return {**line, "passages": list(source.passages), "values": list(source.values)}
+    arms = {describe_arm(arm.name, arm.drugs, arm.dose, arm.n) for arm in study.arms}
+    values = [value for value in source.values if value in arms or value.endswith((" randomised", " analysed"))]
+    return {**line, "passages": list(source.passages), "values": values}
 
 
-def _describe_statement(view: StatedView) -> dict[str, str]:
-    line = {"drug": view.drug, "says": view.says, "basis": view.basis}
-    return {**line, "reason": view.reason} if view.reason else line
+def _describe_statement(view: StatedView) -> str:
+    reason = f", since {view.reason}" if view.reason else ""
+    return f"{view.drug}: {view.says.replace('_', ' ')} ({view.basis.replace('_', ' ')}){reason}"
 
 
 def _describe_entry(source: CitedSource) -> dict[str, Any]:
@@ -291,8 +295,9 @@ def _describe_candidate(candidate: Candidate, material: Material) -> str:
     if candidate.in_asked_class is False:
         parts.append("not of the class asked about")
     parts += [short(caution, 300) for caution in candidate.cautions[:MOST_CAUTIONS]]
-    lowered = [reason.rstrip(".") for reason in found.certainty.lowered]
-    parts += [f"certainty lowered: {'; '.join(lowered)}"] if lowered and found.quality != "refuted" else []
+    lowered = [short(reason, 120).rstrip(".") for reason in found.certainty.lowered]
+    is_told = lowered and found.quality != "refuted" and place.place in _LEADING
+    parts += [f"certainty lowered: {'; '.join(lowered)}"] if is_told else []
     return f"{candidate.drug}: {'; '.join(parts)}."
 
 
