@@ -462,11 +462,7 @@ class SpecialistAgent(AssistantAgent, Component[SpecialistAgentConfig]):
                 *_count_hits(found.replies),
                 *([f"Named as missing before: {'; '.join(turn.gaps)}"] if turn.gaps else []),
                 *([_READ, enclose_lines(shown, self._run.marker)] if shown else []),
-                *(
-                    [f"{counted(others, 'further study', 'further studies')} decided nothing on a drug."]
-                    if others
-                    else []
-                ),
+                *([f"{counted(others, 'further study')} decided nothing on a drug."] if others else []),
                 _SAY,
             ]
         )

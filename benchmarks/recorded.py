@@ -56,6 +56,8 @@ from willowbark.tools.questions import parse_question
 
 MENDS = "mended: "
 """Begins what a prompt is about that returns refused studies."""
+REFLECTION = "reflection"
+"""What a prompt asks for that shows a specialist what was read of what it found."""
 AGAIN = "again: "
 """Begins what a prompt is about that has records read again, which the judge calls misread."""
 FOLDER = Path(__file__).parent / "recorded"
@@ -181,6 +183,8 @@ class RecordedClient(ReplayChatCompletionClient):
         former = [
             each for each in self.answered.values() if each.kind == asked.kind and each.occasion == asked.occasion
         ]
+        if asked.kind == REFLECTION:
+            former = [each for each in self.answered.values() if _is_said_of(each, asked)]
         if not former:
             return None
         if asked.kind == "FitsDraft":  # numbers of topics mean nothing beside other topics
@@ -190,6 +194,8 @@ class RecordedClient(ReplayChatCompletionClient):
             answer = _answer_again(asked, former)
         elif asked.kind == "WrittenDraft":
             answer = _without_strangers(former[-1].answer, text)
+        elif asked.kind == REFLECTION:
+            answer = former[0].answer
         elif field is None:
             same = next((each for each in former if each.about == asked.about), None)
             answer = same.answer if same else None
@@ -213,7 +219,9 @@ class RecordedClient(ReplayChatCompletionClient):
     def _asked(
         self, messages: Sequence[LLMMessage], tools: Any, json_output: Any, extra: Mapping[str, Any]
     ) -> Answered:
-        kind = json_output.__name__ if isinstance(json_output, type) else f"searches by {_first(tools)}"
+        kind = f"searches by {_first(tools)}" if tools else REFLECTION
+        if isinstance(json_output, type):
+            kind = json_output.__name__
         self._kinds[kind] += 1
         lines = [line for line in _said(messages[-1]).split("\n") if line.startswith('{"key"')]
         keys = sorted(
@@ -224,6 +232,8 @@ class RecordedClient(ReplayChatCompletionClient):
             }
         )
         about = f"round {self._kinds[kind]}" if kind == "JudgeDraft" or not keys else ", ".join(keys)
+        if kind == REFLECTION and not keys:
+            about = f"searches {_hash(_said(messages[-1]))}"
         if kind == "FitsDraft":
             about = f"topics {_hash(_said(messages[-1]).partition('{')[2])}"
         if kind in BY_SENTENCE:
@@ -270,6 +280,12 @@ def _number_quote(quote: str, numbers: Mapping[str, str]) -> str:
         labels.append(numbers[passage])
         left = left.removeprefix(passage).strip(" …")
     return ", ".join(labels)
+
+
+def _is_said_of(former: Answered, asked: Answered) -> bool:
+    """Whether an answer is what a specialist said of all that a prompt shows, among further records."""
+    shown = set(asked.about.split(", "))
+    return isinstance(former.answer, str) and shown <= set(former.about.split(", "))
 
 
 def _sentences_in(text: str) -> list[str]:

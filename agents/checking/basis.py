@@ -1,7 +1,7 @@
 """What sentences of a report may rest on: passages that were read, entries of databases, and the computed table."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from willowbark.tools.appraisal import Level
 from willowbark.tools.lexicon import find_drugs, is_class_member
@@ -42,6 +42,8 @@ class WritingBasis:
     question: str
     sources: Mapping[str, CitedSource]
     """By key, without the computed table's."""
+    judged: Mapping[str, CitedSource] = field(default_factory=dict)
+    """What the judge's words rest on beside these, which no writer is shown or may cite."""
     table: Mapping[str, str] = field(default_factory=dict)
     """What code computed, a line for each drug by name; by an empty name of the whole run."""
     levels: Mapping[str, Level] = field(default_factory=dict)
@@ -54,6 +56,11 @@ class WritingBasis:
     """Drugs that a person set aside, of which nothing is written."""
     allowed_drugs: frozenset[str] = frozenset()
     """Drugs that the question itself names."""
+
+    @property
+    def of_judge(self) -> "WritingBasis":
+        """What the judge's sentences may rest on as well."""
+        return replace(self, sources={**self.judged, **self.sources})
 
     def cited(self, keys: Iterable[str], text: str = "") -> list[CitedSource]:
         """Return the sources of keys, in order, without those that are not held.

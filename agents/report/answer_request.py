@@ -10,7 +10,7 @@ from willowbark.tools.appraisal import Direction, Level
 from willowbark.tools.appraisal.appraised import AppraisedRecord
 from willowbark.tools.appraisal.candidates import Candidate, label_sections, share_places
 from willowbark.tools.appraisal.judgement import JudgedDrug
-from willowbark.tools.appraisal.suitability import people_of
+from willowbark.tools.appraisal.suitability import is_barred, people_of
 from willowbark.tools.lexicon import withdrawal_of
 from willowbark.tools.mechanism import Chain, MechanismFindings, Step
 from willowbark.tools.reading.screening import readable
@@ -23,6 +23,7 @@ from willowbark.tools.wording import counted, listed, short
 
 from ..assessment import SHOWN_CANDIDATES, JudgeAssessment, shown_records
 from ..checking.basis import TABLE, CitedSource, WritingBasis, describe_arm, describe_comparison, source_of_study
+from ..checking.judged import list_judged
 from ..checking.table import LEVELS
 from .answers import ReportAnswer
 from .material import Material
@@ -33,6 +34,7 @@ MOST_CHARACTERS = 60_000  # of their lines, about 15,000 tokens
 LEAST_LINES = 2  # studies of the shortest request
 MOST_PARAGRAPHS = 12  # drugs with a paragraph: those that lead, then those that failed
 MOST_LEADING = 6
+MOST_BARRED = 6  # drugs beside these that are no option for those asked about: an answer may have to say so
 SHOWN_ENTRY = 600  # characters of a database's entry, and of a label's section
 MOST_CAUTIONS = 3  # of a drug
 _WARNINGS = ("Boxed warning", "Contraindications", "Pregnancy")
@@ -104,6 +106,8 @@ def build_request(
     """
     judged = [candidate for candidate in material.candidates if candidate.has_verdict]
     candidates = share_places(judged, SHOWN_CANDIDATES) or list(material.asked_candidates[:SHOWN_CANDIDATES])
+    barred = [candidate for candidate in judged if _is_barred(candidate) and candidate not in candidates]
+    candidates += barred[:MOST_BARRED]
     studies = _select_studies(candidates, material)
     chains = {
         candidate.drug: mechanisms.chains[candidate.drug]
@@ -120,6 +124,7 @@ def build_request(
     basis = WritingBasis(
         question=material.dossier.question,
         sources=sources,
+        judged=_list_judged_sources(last, material, sources),
         table=table,
         levels={candidate.drug: _rated_level(candidate) for candidate in candidates},
         barred=_list_barred(material),
@@ -142,6 +147,21 @@ def build_request(
         marker=marker,
     )
     return request, basis
+
+
+def _is_barred(candidate: Candidate) -> bool:
+    """Whether a drug is no option: withdrawn, or not for the people asked about, by a table or by the judge."""
+    return withdrawal_of(candidate.drug) is not None or is_barred(candidate.cautions)
+
+
+def _list_judged_sources(
+    judged: JudgeAssessment | None, material: Material, shown: Mapping[str, CitedSource]
+) -> dict[str, CitedSource]:
+    """List what the judge's words rest on and the writer is not shown, by key."""
+    keys = {key for sentence in list_judged(judged.view) for key in sentence.keys} if judged else set()
+    due = keys - shown.keys()
+    studies = [record.study for candidate in material.candidates for record in candidate.records if record.key in due]
+    return {study.key: _source_of(study, material.records[study.key]) for study in studies}
 
 
 def _select_studies(candidates: Sequence[Candidate], material: Material) -> list[tuple[Study, dict[str, str]]]:
