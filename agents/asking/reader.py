@@ -40,8 +40,8 @@ from .drafts import StudiesDraft, StudyDraft
 from .numbering import number_lines, number_sentences, show_passages
 from .studies import CheckedStudy, Refused, checked_study, joined
 
-BATCH = 20  # most records of a prompt, whose answer then is within 8,192 tokens; the instructions are sent once for all
-BATCH_CHARACTERS = 40_000  # of the records of one prompt on average
+BATCH = 28  # most records of a prompt, whose answer then is within 8,192 tokens; the instructions are sent once for all
+BATCH_CHARACTERS = 50_000  # of the records of one prompt on average
 WHOLE_CHARACTERS = 60_000  # of the records of one prompt on average, where their full texts are shown whole
 MAX_DRUGS = 10  # of one record asked about by name; a model may add others
 TABLE_CHARACTERS = 2_000  # of the rows of a full text's tables in a prompt

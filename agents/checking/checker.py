@@ -16,7 +16,7 @@ from ..asking import add_usage, ask, prompt, to_ask
 from ..asking.drafts import CheckDraft, SentenceDraft, SentenceVerdictDraft
 from .basis import TABLE, CitedSource, WritingBasis
 
-AT_ONCE = 10  # sentences of a call: more, and models skip some
+AT_ONCE = 15  # sentences of a call: more, and models skip some
 MOST_CHARACTERS = 24_000  # of the passages of a call with several sentences
 
 

@@ -8,11 +8,16 @@ from ..asking.drafts import SentenceDraft
 
 NOT_SHOWN = "for a reason that its records do not bear out"
 """In the place of why a drug is not for the people asked about: that it is said stands, its words do not."""
+MOST_DRUGS = 12
 LEFT_OUT = "its records do not bear it out"
 
 
 def list_judged(view: JudgeView) -> list[SentenceDraft]:
-    """List a judge's sentences with the keys of what each rests on; those without a key rest on all that was read."""
+    """List the judge's sentences that a report shows first, with the keys of what each rests on.
+
+    Those are what decides, what contradicts, and on the first `MOST_DRUGS` drugs and those that it calls no option why;
+    a sentence without a key rests on all that was read, and no passages can bear it out.
+    """
     told = {text: keys for text, keys in _texts_of(view) if text and keys}
     return [SentenceDraft(text=text, keys=keys) for text, keys in told.items()]
 
@@ -36,8 +41,9 @@ def _texts_of(view: JudgeView) -> Iterator[tuple[str, list[str]]]:
     for reason in (*view.decides, *view.contradicts):
         yield reason.text, reason.keys
     for drug in view.drugs:
-        yield drug.reason, drug.keys
         yield drug.not_for, drug.keys
+    for drug in view.drugs[:MOST_DRUGS]:
+        yield drug.reason, drug.keys
         for domain in drug.domains:
             yield domain.reason, domain.keys
 

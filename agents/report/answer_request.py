@@ -1,7 +1,7 @@
 """What a model sees that writes the answer: the judge's view, what code computed, studies with values and passages."""
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -138,7 +138,7 @@ def build_request(
         people=list(people_of(asked)),
         excluded=[*asked.excluded_drugs, *asked.excluded_classes, *asked.excluded_routes],
         due=_list_due(candidates, material),
-        judged=_describe_judgement(last),
+        judged=_describe_judgement(last, {candidate.drug for candidate in candidates}),
         computed=list(table.values()),
         lines=[
             *(_describe_study(study, says, sources[study.key]) for study, says in studies),
@@ -355,15 +355,15 @@ def _rated_level(candidate: Candidate) -> Level:
     return LEVELS[0] if candidate.appraisal.quality == "refuted" else candidate.appraisal.certainty.level.said
 
 
-def _describe_judgement(judged: JudgeAssessment | None) -> list[str]:
-    """List what the judge made of the evidence: its own words with their keys, a line each."""
+def _describe_judgement(judged: JudgeAssessment | None, shown: Set[str]) -> list[str]:
+    """List what the judge made of the evidence on the drugs shown: its own words with their keys, a line each."""
     if judged is None:
         return ["nothing: no judge spoke on what was found last"]
     view = judged.view
     lines = [judged.reasoning, *judged.details.reasons]
     lines += [_with_keys(f"Decides: {reason.text}", reason.keys) for reason in view.decides]
     lines += [_with_keys(f"Contradicts: {reason.text}", reason.keys) for reason in view.contradicts]
-    lines += [_describe_judged(drug) for drug in view.drugs]
+    lines += [_describe_judged(drug) for drug in view.drugs if drug.drug in shown]
     lines += [f"Struck: {row.drug} in {row.key}, {row.reason}" for row in view.struck]
     if not (view.decides or view.drugs):
         lines += [f"Found: {finding}" for finding in judged.details.key_findings]
