@@ -241,7 +241,7 @@ async def test_a_model_sees_drugs_that_failed_or_did_harm_however_many_helped() 
 
     assert (said.count("- help"), said.count("- failure")) == (14, 6)
     assert "- help0: 1 supporting, very low certainty" in said
-    assert "- failure11: 0 supporting, 11 contradicting" in said
+    assert "- failure11: 11 contradicting, very low certainty" in said
 
 
 async def test_a_model_judges_readings_without_abstracts_and_one_line_a_query_whatever_pages_it_had() -> None:

@@ -29,6 +29,8 @@ def shown(trial: Evidence) -> ToRead:
         ("r1", "Fewer attacks came."),
         ("T1.", "Attacks | 4 | 6"),
         (RESULT, RESULT),
+        (f"[2] {RESULT} [3] {ENDS}", f"{RESULT} {ENDS}"),
+        ("As others found [2] before.", "As others found [2] before."),
         ("", ""),
         ("Rates of 2 and 3", "Rates of 2 and 3"),
     ],

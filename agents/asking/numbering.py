@@ -17,6 +17,10 @@ _NUMBERS = re.compile(r"(?:[\W_\d]|[rt](?=\d)|and|to)*\d[\W_]*")
 _RANGE = re.compile(r"([rt]?)(\d+)(?:\s*(?:-|–|to)\s*[rt]?(\d+))?")
 
 
+_MARK = re.compile(r"\[[rt]?\d+\] ")
+"""Number of a passage as it is shown, which a model may copy with the words."""
+
+
 class UnknownPassage(Exception):
     """A quote names numbers that stand for nothing; says which."""
 
@@ -70,7 +74,7 @@ def words_at(quote: str, passages: Mapping[str, str]) -> str:
         UnknownPassage: it names a passage that there is not, or too many.
     """
     if not _NUMBERS.fullmatch(quote.casefold()):
-        return quote
+        return _MARK.sub("", quote) if _MARK.match(quote) else quote
     labels = list(dict.fromkeys(_list_labels(quote.casefold())))
     unknown = [label for label in labels if label not in passages]
     if unknown:
