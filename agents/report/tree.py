@@ -58,6 +58,7 @@ from .forms.blocks import (
     points,
     spans,
 )
+from .once import leave_out_told
 from .texts import write_blocks
 
 MOST_BLOCKS = 10  # drugs with a block, besides those that failed or were withdrawn; the tables have all
@@ -87,7 +88,7 @@ def first_screen(report: ReportContent) -> Section:
     """Build the first screen: the answer as a model wrote it, if one did; what code computed of it."""
     parts = [paragraph(report.work.line)] if report.work is not None and report.work.line else []
     parts += _write_answer(report)
-    for part in report.summary_parts:
+    for part in leave_out_told(report.summary_parts, report.written):
         is_lead = not part.label and report.written is None
         label = Text(f"{part.label}: ", "strong") if part.label else ""
         parts.append(paragraph(label, part.text, report.cite(part.citations), look="lead" if is_lead else "plain"))
@@ -302,6 +303,12 @@ def _studies(
     return [table.without_empty_columns()] if groups else []
 
 
+def _is_by_small_reader(report: ReportContent, row: EvidenceRow) -> bool:
+    """Whether no model read a record of which the row tells."""
+    readers = {study.reader for study in report.studies if study.key == row.key}
+    return readers == {"small_reader"}
+
+
 def _study(report: ReportContent, candidate: DrugCandidate, row: EvidenceRow, is_whole: bool) -> Row:
     stance = candidate.stance_of(row)
     marks = {
@@ -313,6 +320,7 @@ def _study(report: ReportContent, candidate: DrugCandidate, row: EvidenceRow, is
         f"second reader: {row.second_reader}": row.second_reader not in (None, row.direction)
         and not (row.missed_primary and row.second_reader == "contradicts"),
         _name_word(row): row.word is not None,
+        "read by the small reader": report.work is not None and _is_by_small_reader(report, row),
         "counted with another report of its trial": row.direction in ("supports", "contradicts")
         and stance == "inconclusive",
     }

@@ -521,7 +521,8 @@ def _page_of_record(run_id: str, report: "ResearchReport", key: str, reference: 
         claimed = [claim.quote for candidate in own for claim in candidate.claims if claim.evidence_key == key]
         quotes = dict.fromkeys(filter(None, (row.sentence, row.in_figures, *claimed)))
         stance = own[0].stance_of(row) if own else row.direction
-        claims.append({"drug": row.drug, "stance": stance, "quotes": list(quotes), "row": row})
+        struck = any((each.key, each.drug) == (key, row.drug) for each in report.judge_view.struck)
+        claims.append({"drug": row.drug, "stance": stance, "quotes": list(quotes), "row": row, "struck": struck})
     quotes = dict.fromkeys(quote for claim in claims for quote in claim["quotes"])
     texts = list[tuple[str, list[tuple[str, bool]]]]()
     records = _records_of(run_id, report.generated_at, len(report.corrections))
@@ -565,7 +566,7 @@ def _requests_of(given: QueryParams) -> list["ChangeRequest"]:
     what = given.get("do", "")
     if what == "exclude":
         return [ChangeRequest.of({**common, "drug": "", "exclude": given.get("reason", "")})]
-    if what in ("set_aside", "undo", "add"):
+    if what in ("set_aside", "undo", "add", "count"):
         return [ChangeRequest.of({**common, what: True, **({"record": ""} if what == "set_aside" else {})})]
     labels = {design.label: design.value for design in StudyDesign}
     requests = list[ChangeRequest]()
