@@ -124,6 +124,20 @@ def withdrawal_of(name: str) -> str | None:
     return _read_withdrawals().get(canonical_drug(name) or name)
 
 
+def past_withdrawal_of(name: str) -> str | None:
+    """Return when, where and why a drug was withdrawn that came back, and for what; None if none is listed."""
+    return _read_returned().get(canonical_drug(name) or name)
+
+
+@cache
+def _read_returned() -> Mapping[str, str]:
+    return {
+        row["name"]: f"{row['where']}, {row['year']}: {row['reason']}; back since {row['back']}, {row['use']}; "
+        f"{row['source'] or _UNCHECKED}"
+        for row in read_table("returned.tsv")
+    }
+
+
 @cache
 def _read_withdrawals() -> Mapping[str, str]:
     return {
