@@ -17,6 +17,7 @@ from ..lexicon import (
     canonical_drug,
     condition_synonyms,
     contraindications_of,
+    is_diagnostic,
     past_withdrawal_of,
     withdrawal_of,
 )
@@ -314,10 +315,12 @@ def is_asked_about(drug: str, asked: Question) -> bool:
 def is_left_out(drug: str, asked: Question, entries: Iterable[Evidence] = ()) -> bool:
     """Whether a question excludes this drug ("without triptans") or only asks about others that it names.
 
+    One given for diagnosis alone is left out unless it is asked about: that it shows a disease well is no effect on it.
+
     Database entries show whether the drug is given only by excluded routes.
     """
     routes = routes_of(entries)
-    if drug in asked.taking:
+    if drug in asked.taking or (is_diagnostic(drug) and drug not in asked.drugs):
         return True
     if (asked.names_all and not is_asked_about(drug, asked)) or (routes and routes <= set(asked.excluded_routes)):
         return True

@@ -43,7 +43,7 @@ Cause = Literal[
 """Why a drug is not judged; empty for one that is.
 
 `one_trial`: a single trial reports benefit. `no_clear_trial`: its trials against placebo or nothing were not read
-clearly enough to count. `called_effective`: only reviews name it, and call it effective. `one_against`: all that speaks
+clearly enough to count. `called_effective`: only reviews support it. `one_against`: all that speaks
 is a study against it, which is no such trial. `no_trial`: no record has one."""
 ENOUGH_TRIALS = 2  # that report benefit
 REVIEWS = frozenset({StudyDesign.systematic_review, StudyDesign.narrative_review, StudyDesign.guideline})
@@ -302,6 +302,9 @@ def _find_cause(candidate: Candidate, tally: TrialTally) -> Cause:
         return "combinations"
     if designs and all(item.design in REVIEWS for item in designs):
         return "called_effective" if candidate.appraisal.supporting else "reviews"
+    behind = [record.item for record in candidate.records if record.key in candidate.appraisal.supporting]
+    if behind and all(item.design in REVIEWS for item in behind):
+        return "called_effective"
     return "no_trial"
 
 

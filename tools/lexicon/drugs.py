@@ -6,6 +6,7 @@ A class ("beta-blockers") is not a candidate, but its members can be.
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from fnmatch import fnmatch
 from functools import cache
 from typing import Literal, NamedTuple
 
@@ -122,6 +123,11 @@ def same_drug(a: str, b: str) -> bool:
 def withdrawal_of(name: str) -> str | None:
     """Return when, where and why a drug was withdrawn, with the source; None if no withdrawal is listed."""
     return _read_withdrawals().get(canonical_drug(name) or name)
+
+
+def is_diagnostic(name: str) -> bool:
+    """Whether a drug is given to see something, by its generic name: contrast media, tracers."""
+    return any(fnmatch(name, pattern) for pattern in cue_list("for diagnosis", __package__))
 
 
 def past_withdrawal_of(name: str) -> str | None:
