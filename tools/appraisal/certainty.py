@@ -12,12 +12,13 @@ evidence are rated separately, and the best rating applies. Each trial counts on
 | inconsistency | -1 if a quarter of all participants are in studies that contradict or missed, -2 if half are |
 | indirectness | -1 unless one is against placebo, nothing, or a comparator that other studies here show to work |
 | indirectness | -1 unless enough are on the condition itself and name it in the title; -2 if none is on it |
-| imprecision | -1 below 400 participants in support, -2 below 100 |
+| imprecision | -1 below 400 participants reported in support; -2 below 100, if all sizes are reported |
 | publication bias | -1 unless there are two trials, a review and a trial outside it, or one trial of 1,000 people |
 | refuted | the largest review contradicts and is no smaller than all support; or 2 trials with 2/3 of participants do |
 
 Participants are those of all distinct trials or of the largest review, whichever is more, since reviews include trials.
-A study of unreported size counts as 100 participants, a comparison of two arms of several as half of its trial.
+A comparison of two arms of several counts as half of its trial. A study of unreported size adds nobody to those in
+support; where studies are weighed against each other, it weighs as 100 participants.
 `benchmarks/conditions.py` measures how many of the leading drugs of each level are really used.
 """
 
@@ -34,10 +35,17 @@ from ..works.trials import trial_key
 from .fit import Fit
 from .stance import Says
 
-UNREPORTED_SIZE = 100  # participants assumed for a study of unreported size
+UNREPORTED_SIZE = 100  # participants as which a study of unreported size is weighed against others
 
 
 Tier = Literal["randomised", "observational", "other"]
+
+
+def size_of_comparison(own: int | None, trial: int | None) -> int | None:
+    """Return the participants of a comparison: its own, else half of those in all arms; None if neither is reported."""
+    if own is not None:
+        return own
+    return None if trial is None else trial // 2
 
 
 class StudyFacts(BaseModel, frozen=True, extra="forbid"):
@@ -121,9 +129,12 @@ class AppraisedItem(StudyFacts, frozen=True, extra="forbid"):
     @property
     def weight(self) -> int:
         """Number of participants; half of the trial's if only that is reported, else `UNREPORTED_SIZE`."""
-        if self.sample_size is not None:
-            return self.sample_size
-        return UNREPORTED_SIZE if self.trial_size is None else self.trial_size // 2
+        return UNREPORTED_SIZE if self.reported_size is None else self.reported_size
+
+    @property
+    def reported_size(self) -> int | None:
+        """Participants; half of the trial's if only that is reported, None if neither is."""
+        return size_of_comparison(self.sample_size, self.trial_size)
 
     @property
     def against_nothing(self) -> bool:
@@ -321,6 +332,11 @@ def count_participants(items: Sequence[AppraisedItem]) -> int:
     return max([trials, *(i.weight for i in items if i.is_review)])
 
 
+def count_reported(items: Sequence[AppraisedItem]) -> int:
+    """Count the participants as `count_participants` does, without studies of unreported size."""
+    return count_participants([item for item in items if item.reported_size is not None])
+
+
 def is_refuted(items: Sequence[AppraisedItem]) -> bool:
     """Whether trials, each once, show that the drug does not help.
 
@@ -426,16 +442,16 @@ def _weigh_indirectness(body: _Body) -> Iterator[_Step]:
 
 
 def _weigh_imprecision(body: _Body) -> Iterator[_Step]:
-    size = count_participants(body.supporting)
+    size = count_reported(body.supporting)
     if body.tier == "other" or size >= OPTIMAL_SIZE:
         return
-    unsized = [item for item in body.supporting if item.sample_size is None]
-    halved = sum(item.trial_size is not None for item in unsized)
-    silent = len(unsized) - halved
-    notes = f" ({silent} of unreported size taken as {UNREPORTED_SIZE} each)" if silent else ""
-    notes += f" ({halved} taken as half of all arms)" if halved else ""
-    down = 2 if size < FAR_TOO_FEW else 1
-    yield _Step(down, f"Imprecision: {size} participants compared{notes}; optimal information size {OPTIMAL_SIZE}")
+    silent = sum(item.reported_size is None for item in body.supporting)
+    halved = sum(item.sample_size is None for item in body.supporting) - silent
+    sizes = [f"{size} participants compared"] if size or not silent else []
+    sizes += [f"half of all arms of {counted(halved, 'study')} among them"] if halved else []
+    sizes += [f"{counted(silent, 'study')} of unreported size"] if silent else []
+    down = 2 if size < FAR_TOO_FEW and not silent else 1
+    yield _Step(down, f"Imprecision: {', '.join(sizes)}; optimal information size {OPTIMAL_SIZE}")
 
 
 def _weigh_publication_bias(body: _Body) -> Iterator[_Step]:
