@@ -18,7 +18,8 @@ from willowbark.agents.report.model import ResearchReport
 from willowbark.teams.faces.cli import app
 from willowbark.teams.faces.review import review, rows_of
 from willowbark.teams.ledger import DEFAULT_PATH, Ledger
-from willowbark.teams.run.changes import key_of, read_table
+from willowbark.teams.run.changes import key_of
+from willowbark.teams.run.edited_tables import read_table
 from willowbark.teams.run.history import find_run, stored_report, without_clock
 from willowbark.teams.run.research import replay, research
 from willowbark.tools.appraisal.appraised import Readings

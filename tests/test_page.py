@@ -23,7 +23,7 @@ from willowbark.agents.approval import ApprovalRequest, Proposal, ProposalQuote
 from willowbark.agents.exports import FORMATS
 from willowbark.teams.events import AgentEvent
 from willowbark.teams.ledger import Ledger
-from willowbark.teams.page import app
+from willowbark.teams.page import rendering
 from willowbark.teams.page.app import TOKEN_VARIABLE, choices
 from willowbark.teams.run.options import RunOptions
 from willowbark.tools.errors import UsageError
@@ -370,14 +370,15 @@ def test_pages_run_no_script_but_their_own_and_load_nothing_from_elsewhere(clien
         policy = answer.headers["content-security-policy"]
 
         assert answer.headers["cache-control"] == "no-store"
-        assert [name for name in app.STATIC if app.static_address(name) not in answer.text] == []
+        assert [name for name in rendering.STATIC if rendering.static_address(name) not in answer.text] == []
         assert "default-src 'none'" in policy
         assert "unsafe" not in policy
-        assert re.findall("<script[^>]*>", answer.text) == [f'<script src="{app.static_address("page.js")}" defer>']
+        script = rendering.static_address("page.js")
+        assert re.findall("<script[^>]*>", answer.text) == [f'<script src="{script}" defer>']
         assert not re.search(r"\son[a-z]+=|\sstyle=|<style", answer.text)
         assert not re.search(r'(?:src|<link[^>]*href)="(?!/static/|data:,|data:image/svg\+xml;base64,)', answer.text)
-    for name in app.STATIC:  # which an open page keeps, whatever becomes of its server
-        answer = client.get(address := app.static_address(name))
+    for name in rendering.STATIC:  # which an open page keeps, whatever becomes of its server
+        answer = client.get(address := rendering.static_address(name))
         assert answer.headers["cache-control"] == "max-age=31536000, immutable"
         assert hashlib.sha256(answer.content).hexdigest().startswith(address.partition("?")[2])
 
@@ -388,7 +389,7 @@ HOSTILE = "<img src=x onerror=alert(1)>\"'&</textarea></script>"
 def test_texts_are_escaped_wherever_they_stand(client: httpx.Client) -> None:
     event = AgentEvent(type="progress", message=HOSTILE)
     shown = [
-        app.log_line(event),
+        rendering.log_line(event),
         client.get("/", params={"question": HOSTILE}).text,
         client.post("/runs", data={"question": HOSTILE, "model": HOSTILE}).text,
     ]
@@ -403,7 +404,7 @@ def test_the_approval_shows_the_sentence_and_the_record_of_each_side_and_escapes
     )
     counts = {"supporting": 2, "contradicting": 1, "certainty": "low", "evidence_quality": "weak"}
     candidate = Proposal(name="propranolol", quotes=quotes, **counts)
-    form = app.part(
+    form = rendering.part(
         "approval", "run", ApprovalRequest(question="?", candidates=(candidate,), timeout_s=9, default="all")
     )
 

@@ -29,8 +29,8 @@ class StripAxis(NamedTuple):
 
     @classmethod
     def of(cls, effects: Iterable[ComparedEffect]) -> "StripAxis":
-        """Return the axis on which all effects stand, at most from 1/20 to 20."""
-        ends = [1.0]
+        """Return the axis on which all effects stand, at least from 0.5 to 2, at most from 1/20 to 20."""
+        ends = [0.5, 1.0, 2.0]
         for effect in effects:
             ends += [effect.low, effect.high]
         return cls(max(min(ends) / 1.1, 1 / _WIDEST), min(max(ends) * 1.1, _WIDEST))

@@ -4,6 +4,7 @@ All of it stands in the report, whose tree tells the same in other forms; nothin
 that comparisons of studies carry.
 """
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -16,7 +17,7 @@ from .content import DrugCandidate, EvidenceRow, RecordStance, ReportContent
 from .forms.blocks import Link, RichText, Table, Text
 from .tree import candidates, list_flags, name_study
 
-MOST_DRAWN = 6  # estimates of a drug; the table of studies has all
+MOST_DRAWN = 4  # studies of a drug; the table of studies has all
 _MOST_DOSES = 3
 _UNREPORTED = StudyDesign.unknown.label
 
@@ -33,9 +34,9 @@ class DrugLine:
     doses: tuple[str, ...]
     """As studies write them; empty if none was read."""
     drawn: tuple[ComparedEffect, ...]
-    """Ratios with intervals of its comparisons, in the order of its studies."""
+    """Ratios with intervals, one a study."""
     left_out: int
-    """Further ones, which are not drawn."""
+    """Further studies that carry one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +59,8 @@ class StudyLine:
     estimate: str
     """As the report tells it; each of these is empty where it is not reported or was not read."""
     drawn: ComparedEffect | None
-    """The first ratio with an interval of its comparisons; None if none carries one."""
+    """A ratio with its interval that a comparison of the study carries: the one that `estimate` tells, else the first;
+    None if there is none."""
 
     @property
     def is_edited(self) -> bool:
@@ -84,7 +86,12 @@ class Workbench:
     @property
     def is_drawn(self) -> bool:
         """Whether any comparison carries a ratio with its interval."""
-        return any(line.drawn for line in self.drugs) or any(line.drawn for line in self.studies)
+        return any(line.drawn for line in self.studies)
+
+    @property
+    def has_marks(self) -> bool:
+        """Whether a drug has a caution."""
+        return any(line.candidate.marks for line in self.drugs)
 
     @property
     def has_doses(self) -> bool:
@@ -94,14 +101,13 @@ class Workbench:
 
 def make_workbench(report: ReportContent) -> Workbench:
     """Return the drugs of a report's tables, and all studies of its evidence, in its order."""
-    effects = [effect for study in report.studies for effect in ratios_of_study(report, study)]
     by_record = dict[tuple[str, str], list[ComparedEffect]]()
-    for effect in effects:
-        by_record.setdefault((effect.key, effect.drug), []).append(effect)
+    for study in report.studies:
+        for effect in ratios_of_study(report, study):
+            by_record.setdefault((effect.key, effect.drug), []).append(effect)
     studies = tuple(_make_lines(report, by_record))
-    shown = {(line.row.key, line.row.drug) for line in studies}
-    drawn = [effect for effect in effects if (effect.key, effect.drug) in shown]
-    return Workbench(tuple(_list_drugs(report, studies, drawn)), studies, StripAxis.of(drawn))
+    axis = StripAxis.of(line.drawn for line in studies if line.drawn)
+    return Workbench(tuple(_list_drugs(report, studies)), studies, axis)
 
 
 def _make_lines(report: ReportContent, effects: dict[tuple[str, str], list[ComparedEffect]]) -> Iterable[StudyLine]:
@@ -111,7 +117,7 @@ def _make_lines(report: ReportContent, effects: dict[tuple[str, str], list[Compa
         if candidate is None:
             continue
         stance = candidate.stance_of(row)
-        ratios = effects.get((row.key, row.drug), [])
+        told = _join_values(row, "estimate")
         yield StudyLine(
             row=row,
             stance=stance,
@@ -123,18 +129,24 @@ def _make_lines(report: ReportContent, effects: dict[tuple[str, str], list[Compa
             people=_join_values(row, "participants"),
             against=_join_values(row, "comparator"),
             dose=_join_values(row, "dose"),
-            estimate=_join_values(row, "estimate"),
-            drawn=ratios[0] if ratios else None,
+            estimate=told,
+            drawn=_choose_effect(effects.get((row.key, row.drug), []), told),
         )
+
+
+def _choose_effect(effects: Sequence[ComparedEffect], told: str) -> ComparedEffect | None:
+    """Return the ratio that the row tells in words, so that picture and words agree; else the first."""
+    for effect in effects:
+        if re.search(rf"(?<![\d.]){re.escape(f'{effect.value:g}')}(?![\d.]*\d)", told):
+            return effect
+    return effects[0] if effects and not told else None
 
 
 def _join_values(row: EvidenceRow, what: ValueKind) -> str:
     return "; ".join(value.line for value in row.compared(what))
 
 
-def _list_drugs(
-    report: ReportContent, studies: Sequence[StudyLine], drawn: Sequence[ComparedEffect]
-) -> Iterable[DrugLine]:
+def _list_drugs(report: ReportContent, studies: Sequence[StudyLine]) -> Iterable[DrugLine]:
     """Take the drugs from the report's own tables, so that both say the same."""
     by_name = {candidate.name: candidate for candidate in report.candidates}
     for table in candidates(report).blocks:
@@ -145,15 +157,16 @@ def _list_drugs(
             candidate = by_name.get(_read_name(row.cells[0]))
             if candidate is None:
                 continue
-            own = [effect for effect in drawn if effect.drug == candidate.name]
-            doses = dict.fromkeys(line.dose for line in studies if line.row.drug == candidate.name)
+            own = [line for line in studies if line.row.drug == candidate.name]
+            drawn = [line.drawn for line in own if line.drawn]
+            doses = dict.fromkeys(line.dose for line in own)
             yield DrugLine(
                 candidate=candidate,
                 caption=table.caption,
                 cells=cells,
                 doses=tuple(dose for dose in doses if dose)[:_MOST_DOSES],
-                drawn=tuple(own[:MOST_DRAWN]),
-                left_out=max(0, len(own) - MOST_DRAWN),
+                drawn=tuple(drawn[:MOST_DRAWN]),
+                left_out=max(0, len(drawn) - MOST_DRAWN),
             )
 
 

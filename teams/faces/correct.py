@@ -12,8 +12,9 @@ from willowbark.tools.whole_file import write_file
 from willowbark.tools.wording import counted
 
 from ..ledger import DEFAULT_PATH, Ledger
-from ..run.changes import ChangeRequest, parse_value, read_table
+from ..run.changes import ChangeRequest, parse_value
 from ..run.correcting import ask_changes
+from ..run.edited_tables import read_table
 from ..run.history import stored_report
 from ..run.labels import labels_of_run
 from ..run.report_changes import tell_changes

@@ -10,14 +10,13 @@ import json
 import mimetypes
 import os
 from collections import defaultdict
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from functools import lru_cache
 from importlib import import_module
 from pathlib import Path
 from string import Formatter
 from typing import TYPE_CHECKING, Any
-from urllib.parse import parse_qsl
 
 from markupsafe import Markup
 from starlette.applications import Starlette
@@ -39,13 +38,14 @@ from ..ledger import Ledger
 from ..ledger.run_ids import RUN_ID
 from ..run.history import UNFINISHED, compare_runs, list_runs, load_report, runs_in_ledger
 from ..run.options import RunOptions
+from .corrections import change_run, requests_of, take_files
 from .live_runs import LiveRun, LiveRuns
-from .records import record_page, requests_of, row_page
+from .records import record_page, row_page
 from .rendering import STATIC, log_line, page, part, static_file
+from .uploads import MOST_BYTES, keep_files, read_form
 from .workbench import workbench_page
 
 if TYPE_CHECKING:
-    from ..run.changes import ChangeRequest
     from ..run.reviewing import RowToReview
     from ..run.within import AnswerWithin
 
@@ -59,7 +59,6 @@ EXAMPLES = (  # which the bundled library can answer too
 _BACK = {"review": "/review", "workbench": "/workbench"}
 """Where a correction was made, and its page."""
 _MOST_MOVED = 50  # runs
-_MOST_FIELDS = 200
 _LONGEST_NUMBER = 10  # digits
 _BEAT_S = 1.0  # between updates of a page while nothing happens, for its clock
 _PAUSE_S = 0.1  # minimum between updates of a page
@@ -95,7 +94,7 @@ async def serve(options: RunOptions, host: str, port: int, say: Callable[[str], 
         if token or is_open:
             token = tell_token(token, TOKEN_VARIABLE, say)
             app = Tokened(app, token, TOKEN_VARIABLE, entry=Starlette(routes=_entry(token)))
-        await serve_app(Guarded(app, any_name=is_open, headers=_HEADERS), listening)
+        await serve_app(Guarded(app, any_name=is_open, headers=_HEADERS, most_upload=MOST_BYTES), listening)
 
 
 class Pages:
@@ -167,11 +166,14 @@ class Pages:
 
     async def ask(self, request: Request) -> Response:
         """Start a run; invalid input is reported above the form, which keeps its entries."""
-        given = await _form(request)
+        form = await read_form(request)
         try:
-            run = await self._runs.ask(choices(given))
+            chosen = choices(form.fields)
+            if form.files:
+                chosen["library"] = await asyncio.to_thread(keep_files, form.files)
+            run = await self._runs.ask(chosen)
         except UsageError as error:
-            return self._form_page(given, str(error))
+            return self._form_page(form.fields, str(error))
         return _to_run(run.run_id)
 
     async def history(self, _: Request) -> Response:
@@ -226,7 +228,7 @@ class Pages:
     async def approve(self, request: Request) -> Response:
         """Pass on which candidates the report should cover."""
         run_id = request.path_params["run_id"]
-        given = await _form(request)
+        given = (await read_form(request)).fields
         live = self._runs.known.get(run_id)
         if live is None or live.request is None:
             raise UsageError("the question is closed: the run decided without an answer, or has ended")
@@ -251,10 +253,14 @@ class Pages:
     async def correct(self, request: Request) -> Response:
         """Correct what a run read, and show its report, made again."""
         run_id = request.path_params["run_id"]
-        given = await _form(request)
-        requests = requests_of(given)
+        form = await read_form(request)
+        given = form.fields
         by = given.get("by", "").strip() or None
-        lines = await asyncio.to_thread(lambda: asyncio.run(_change(run_id, requests, by, self._runs.root)))
+        if form.files:
+            lines = await asyncio.to_thread(take_files, run_id, form, by, self._runs.root)
+        else:
+            requests = requests_of(given)
+            lines = await asyncio.to_thread(change_run, run_id, requests, by, self._runs.root)
         self._moved.pop(run_id, None)
         self._moved[run_id] = lines
         for oldest in list(self._moved)[:-_MOST_MOVED]:
@@ -298,7 +304,7 @@ def _entry(token: str) -> list[Route]:
 
     async def enter(request: Request) -> Response:
         is_entered = request.url.path == "/token" and request.method == "POST"
-        if is_entered and cookie_of((await _form(request)).get("token", "").strip()) == cookie_of(token):
+        if is_entered and cookie_of((await read_form(request)).fields.get("token", "").strip()) == cookie_of(token):
             answer: Response = RedirectResponse("/", 303)
             answer.set_cookie(COOKIE, cookie_of(token), httponly=True, samesite="strict")
             return answer
@@ -362,14 +368,6 @@ def _pattern_of(given: QueryParams) -> tuple[str, list[str]]:
     """Return the pattern of the kind of question that was picked, and its slots; empty if none was."""
     pattern = {str(kind): text for kind, text in QUESTIONS.items()}.get(given.get("kind", ""), "")
     return pattern, [place for _, place, _, _ in Formatter().parse(pattern) if place]
-
-
-async def _form(request: Request) -> QueryParams:
-    body = await request.body()  # the guard bounds it
-    try:
-        return QueryParams(parse_qsl(body.decode(errors="replace"), max_num_fields=_MOST_FIELDS))
-    except ValueError:
-        raise HTTPException(413, "The form has too many fields.") from None
 
 
 def _to_run(run_id: str) -> Response:
@@ -444,15 +442,3 @@ def _answer_within(run_id: str, question: str) -> "AnswerWithin":
 
     with Ledger.existing() as ledger:
         return asyncio.run(ask_within(question, run_id, ledger))
-
-
-async def _change(run_id: str, requests: "Sequence[ChangeRequest]", by: str | None, root: Path) -> list[str]:
-    """Change a run of this folder's ledger, and tell what moved, a line each."""
-    from ..run.correcting import ask_changes  # noqa: PLC0415  the whole team
-    from ..run.report_changes import tell_changes  # noqa: PLC0415
-
-    with Ledger.existing() as ledger:
-        before = ledger.report(run_id)
-        made = await ask_changes(run_id, ledger, requests, by=by, root=root)
-    moved = tell_changes(before, made.model_dump(mode="json")) if before else []
-    return moved or ["No drug's evidence moved."]

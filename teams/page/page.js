@@ -102,7 +102,7 @@ function sortBy(table, at, order) {
   };
   const heads = all("thead th", table);
   heads.forEach((each) => each.removeAttribute("aria-sort"));
-  heads[at].setAttribute("aria-sort", order);
+  heads.find((head) => head.cellIndex === at).setAttribute("aria-sort", order);
   for (const body of table.tBodies) {
     const units = [];
     for (const row of body.rows) {
@@ -121,14 +121,14 @@ function sortBy(table, at, order) {
 }
 
 function sortable(table) {
-  all("thead th", table).forEach((head, at) => {
+  all("thead th:not(.drawn)", table).forEach((head) => {
     const button = element("button", { type: "button", class: "sort" }, ...head.childNodes);
     head.replaceChildren(button);
     button.addEventListener("click", () => {
       const isNumber = head.classList.contains("number");
       const before = head.getAttribute("aria-sort");
       const order = (before ? before === "descending" : !isNumber) ? "ascending" : "descending";
-      sortBy(table, at, order);
+      sortBy(table, head.cellIndex, order);
     });
   });
 }
@@ -234,15 +234,13 @@ function workbench(bench, shutPanel) {
     (one("[aria-pressed]", claim) ?? one("button", claim))?.focus();
   };
   const renew = (page) => { // everything but the filters, which somebody has set
-    const heads = all("#study-table thead th");
-    const at = heads.findIndex((head) => head.hasAttribute("aria-sort"));
-    const order = heads[at]?.getAttribute("aria-sort");
+    const sorted = one("#study-table thead [aria-sort]");
     for (const id of ["moved", "answer", "drugs", "study-table"]) {
       const fresh = page.getElementById(id);
       if (fresh) document.getElementById(id)?.replaceWith(fresh);
     }
     all("table", bench).forEach(sortable);
-    if (at >= 0) sortBy(one("#study-table"), at, order);
+    if (sorted) sortBy(one("#study-table"), sorted.cellIndex, sorted.getAttribute("aria-sort"));
     sift?.apply();
   };
   bench.addEventListener("click", (event) => {
@@ -336,6 +334,37 @@ function followUp(form) {
   });
 }
 
+// Files dropped anywhere on the page go into its field for files, which names them and is sent as any other.
+function dropping(field) {
+  const named = one("#files-named");
+  const name = () => {
+    const files = [...field.files];
+    const size = files.reduce((sum, file) => sum + file.size, 0);
+    const isTooMuch = size > Number(field.dataset.most);
+    field.setCustomValidity(isTooMuch ? `These files have more than ${field.dataset.most >> 20} MB together; split them.` : "");
+    named.textContent = files.map((file) => `${file.name} (${Math.ceil(file.size / 1024)} KB)`).join(", ");
+    if (isTooMuch) field.reportValidity();
+  };
+  const holdsFiles = (event) => event.dataTransfer?.types.includes("Files");
+  const mark = (isOver) => document.body.classList.toggle("dropping", isOver);
+  field.addEventListener("change", name);
+  document.addEventListener("dragover", (event) => {
+    if (!holdsFiles(event)) return;
+    event.preventDefault();
+    mark(true);
+  });
+  document.addEventListener("dragleave", (event) => { if (!event.relatedTarget) mark(false); });
+  document.addEventListener("drop", (event) => {
+    if (!holdsFiles(event)) return;
+    event.preventDefault();
+    mark(false);
+    field.closest("details").open = true;
+    field.files = event.dataTransfer.files;
+    name();
+    field.focus();
+  });
+}
+
 // Who corrects is asked once, and kept in this browser.
 function remember(field) {
   field.value ||= localStorage.getItem("person") ?? "";
@@ -355,6 +384,7 @@ if (places.length) {
 }
 if (one("#follow-up")) followUp(one("#follow-up"));
 all("[name=by]").forEach(remember);
+if (one("#files")) dropping(one("#files"));
 document.addEventListener("keydown", (event) => {
   if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) event.target.form?.requestSubmit();
 });

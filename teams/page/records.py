@@ -1,4 +1,4 @@
-"""A record of a report with its cited passages marked, and the form by which a person corrects what was read of it."""
+"""A record of a report with its cited passages marked, and the form in which a person corrects what was read of it."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -7,10 +7,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from starlette.datastructures import QueryParams
 from starlette.exceptions import HTTPException
-
-from willowbark.tools.errors import UsageError
 
 from ..ledger import Ledger
 from ..run.history import load_report, runs_in_ledger
@@ -21,17 +18,6 @@ if TYPE_CHECKING:
     from willowbark.agents.report.model import ResearchReport
     from willowbark.tools.records.evidence import Evidence
 
-    from ..run.changes import ChangeRequest
-
-_FIELDS = {
-    "participants": "deciding.participants",
-    "measure": "deciding.estimate.measure",
-    "value": "deciding.estimate.value",
-    "low": "deciding.estimate.low",
-    "high": "deciding.estimate.high",
-    "design": "design",
-}
-"""Fields of a study that the page's form changes, by name."""
 _EDITABLE = {
     "participants": "Participants compared",
     "measure": "Measure, such as HR",
@@ -102,34 +88,6 @@ def _fields_of(row: "EvidenceRow") -> dict[str, str]:
     fields["measure"] = "" if size is None else size.measure
     fields["participants"] = "" if row.sample_size is None else str(row.sample_size)
     return fields
-
-
-def requests_of(given: QueryParams) -> list["ChangeRequest"]:
-    """Turn the form of a record into requests; UsageError for what cannot be understood."""
-    from willowbark.tools.reading.reading import StudyDesign  # noqa: PLC0415
-
-    from ..run.changes import ChangeRequest, parse_value  # noqa: PLC0415
-
-    common = {name: given.get(name, "").strip() for name in ("record", "drug", "note")}
-    if given.get("says"):
-        return [ChangeRequest.of({**common, "says": given["says"]})]
-    what = given.get("do", "")
-    if what == "exclude":
-        return [ChangeRequest.of({**common, "drug": "", "exclude": given.get("reason", "")})]
-    if what in ("set_aside", "undo", "add"):
-        return [ChangeRequest.of({**common, what: True, **({"record": ""} if what == "set_aside" else {})})]
-    labels = {design.label: design.value for design in StudyDesign}
-    requests = list[ChangeRequest]()
-    for name, field in _FIELDS.items():
-        typed = given.get(name, "").strip()
-        was = given.get(f"was_{name}", "").strip()
-        if name in given and typed != was:
-            value = labels.get(typed, typed) if name == "design" else parse_value(typed)
-            drug = common["drug"] if field.startswith("deciding.") else ""
-            requests.append(ChangeRequest.of({**common, "drug": drug, "field": field, "value": value}))
-    if not requests:
-        raise UsageError("nothing was changed: choose what the record says, or change a field")
-    return requests
 
 
 @lru_cache(maxsize=4)  # readers open many records of a report; a resumed run has a new one, on more records

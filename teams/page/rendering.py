@@ -16,6 +16,7 @@ from willowbark.tools.records.registry import title_of
 
 from ..run.board import source_of
 from ..run.history import RunRow
+from .uploads import MOST_BYTES
 
 if TYPE_CHECKING:
     from ..events import AgentEvent
@@ -80,6 +81,7 @@ def _format_start(row: RunRow) -> str:
         return row.name
 
 
+_TEMPLATES.globals["most_upload"] = MOST_BYTES
 _TEMPLATES.filters |= {"one_line": one_line, "address": static_address, "source_title": title_of, "when": _format_start}
 _TEMPLATES.filters["whole"] = lambda text: " ".join(visible(str(text)).split())
 _TEMPLATES.filters["bars"] = lambda level: Markup(_load("pictures.strip").draw_level(level))  # noqa: S704  drawn by code

@@ -24,25 +24,39 @@ def workbench_page(run_id: str, root: Path, moved: Sequence[str]) -> str:
 
     `moved` tells what the latest correction moved; empty if this server made none, which then tells of all.
     """
-    from willowbark.agents.pictures.strip import draw_axis, draw_sample, draw_strip  # noqa: PLC0415
+    report = load_report(root, run_id)
+    is_kept = any(run.run_id == run_id for run in runs_in_ledger())
+    if moved or not (is_kept and report.corrections):
+        return render_workbench(run_id, report, moved, moved_by=_LAST, can_correct=is_kept)
+    return render_workbench(run_id, report, tell_all_moved(run_id, report), moved_by=_ALL, can_correct=is_kept)
+
+
+def render_workbench(
+    run_id: str, report: "ResearchReport", moved: Sequence[str], *, moved_by: str, can_correct: bool
+) -> str:
+    """Render a report's drugs and studies; `moved_by` heads what moved, `can_correct` says if the run was kept."""
+    from willowbark.agents.pictures.strip import (  # noqa: PLC0415
+        describe_effect,
+        draw_axis,
+        draw_sample,
+        draw_strip,
+    )
     from willowbark.agents.report.forms.html import cell_html, section_html  # noqa: PLC0415  agents take a second
     from willowbark.agents.report.tree import first_screen  # noqa: PLC0415
     from willowbark.agents.report.workbench import make_workbench  # noqa: PLC0415
 
-    report = load_report(root, run_id)
     bench = make_workbench(report)
     cited_at = f"/runs/{run_id}/records/"
     number = len(report.references)
-    is_kept = any(run.run_id == run_id for run in runs_in_ledger())
     return page(
         "workbench.html",
         title=report.title,
         question=report.research_question,
         run_id=run_id,
         bench=bench,
-        can_correct=is_kept,
-        moved_by=_LAST if moved else _ALL,
-        moved=moved or (tell_all_moved(run_id, report) if is_kept and report.corrections else []),
+        can_correct=can_correct,
+        moved_by=moved_by,
+        moved=moved,
         answer=Markup(section_html(first_screen(report), number, cited_at)),  # noqa: S704  every text is escaped there
         effects={
             line.candidate.name: Markup(cell_html(line.cells.get("effect", ()), number, cited_at))  # noqa: S704  as above
@@ -51,6 +65,7 @@ def workbench_page(run_id: str, root: Path, moved: Sequence[str]) -> str:
         ruler=Markup(draw_axis(bench.axis)),  # noqa: S704  drawn from figures
         strips=lambda effects: Markup(draw_strip(effects, bench.axis)),  # noqa: S704  its texts are escaped
         sample=lambda direction: Markup(draw_sample(direction)),  # noqa: S704  as above
+        tell=describe_effect,
         count_stances=count_stances,
         block_of=find_block,
     )
