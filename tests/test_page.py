@@ -221,6 +221,102 @@ def test_two_clicks_correct_a_row_and_the_report_says_who(client: httpx.Client, 
     assert report_of(folder, run)["corrections"] == []
 
 
+def test_the_workbench_lists_drugs_and_studies_and_a_correction_there_says_what_moved(
+    client: httpx.Client, folder: Path
+) -> None:
+    run = asked(client)
+    assert [one.kind for one in told(client, run)][-1] == "end"
+    report = report_of(folder, run)
+    rows, candidates = report["evidence_table"], report["candidates"]
+    assert isinstance(rows, list)
+    assert isinstance(candidates, list)
+    bench = client.get(f"{run}/workbench").text
+    assert f'href="{run}/workbench"' in client.get(run).text
+    assert bench.count("data-change=") == len(rows)
+    assert [each["name"] for each in candidates if f">{each['name']}</" not in bench] == []
+    assert 'id="moved" tabindex="-1" hidden' in bench
+
+    drug, key = candidates[0]["name"], candidates[0]["supporting_citations"][0]
+    form = {"record": key, "drug": drug, "says": "contradicts", "by": "Anna", "back": "workbench"}
+    answer = client.post(f"{run}/corrections", data=form)
+    assert (answer.status_code, answer.headers["location"]) == (303, f"{run}/workbench")
+    after = html.unescape(client.get(f"{run}/workbench").text)
+    assert f"{drug}: {key} now found no benefit (before: found benefit)" in after
+    assert "corrected by Anna" in after
+    assert client.post(f"{run}/corrections", data={**form, "says": "", "do": "undo"}).status_code == 303
+
+
+def test_a_field_of_a_study_is_corrected_in_its_form(client: httpx.Client, folder: Path, run: str) -> None:
+    rows = report_of(folder, run)["evidence_table"]
+    assert isinstance(rows, list)
+    row = next(row for row in rows if row["direction"] == "supports" and row["sample_size"] is not None)
+    form = {"record": row["key"], "drug": row["drug"], "by": "Eva", "do": "fields", "was_participants": "1"}
+    was = {"participants": "77", "design": row["design"], "was_design": row["design"], "low": "", "was_low": ""}
+    assert client.post(f"{run}/corrections", data={**form, **was}).status_code == 303
+    rows = report_of(folder, run)["evidence_table"]
+    assert isinstance(rows, list)
+    now = next(each for each in rows if (each["key"], each["drug"]) == (row["key"], row["drug"]))
+    assert (now["sample_size"], now["design"]) == (77, row["design"])
+    undone = client.post(f"{run}/corrections", data={"record": row["key"], "drug": "", "do": "undo", "by": "Eva"})
+    assert undone.status_code == 303
+
+
+RIS = (
+    "TY  - JOUR\nTI  - Propranolol in migraine prevention: a double-blind trial\nAU  - Smith J\nPY  - 2001\n"
+    "AB  - Propranolol reduced migraine attacks compared with placebo in 500 patients (p<0.001).\nAN  - 99999992\n"
+    "DO  - 10.1000/dropped\nER  - \n"
+)
+
+
+def test_files_are_searched_in_the_sources_place_and_what_cannot_be_read_is_named(
+    client: httpx.Client, folder: Path
+) -> None:
+    answer = client.post("/runs", data=SHORT, files=[("files", ("my export.txt", RIS))])
+    assert answer.status_code == 303, answer.text
+    run = answer.headers["location"]
+    assert [one.kind for one in told(client, run)][-1] == "end"
+    report = report_of(folder, run)
+    rows = report["evidence_table"]
+    assert isinstance(rows, list)
+    assert {row["key"] for row in rows} == {"doi:10.1000/dropped"}
+
+    files = [("files", ("my export.txt", RIS)), ("files", ("photo.png", b"\x89PNG\r\n\x1a\n\0"))]
+    refused = client.post("/runs", data=SHORT, files=files)
+    (line,) = re.findall(r'role="alert">(.*?)</p>', refused.text)
+    assert refused.status_code == 400
+    assert line.startswith("photo.png: ")
+    assert QUESTION in refused.text
+
+
+def test_dropped_files_join_a_run_and_an_edited_spreadsheet_corrects_it(client: httpx.Client, folder: Path) -> None:
+    run = asked(client)
+    assert [one.kind for one in told(client, run)][-1] == "end"
+    form = {"do": "add", "record": "", "by": "Anna", "back": "workbench"}
+    answer = client.post(f"{run}/corrections", data=form, files=[("files", ("one.ris", RIS))])
+    assert (answer.status_code, answer.headers["location"]) == (303, f"{run}/workbench")
+    bench = html.unescape(client.get(f"{run}/workbench").text)
+    assert "Records of 1 file are in the run." in bench
+    assert "doi:10.1000/dropped found benefit" in bench or "doi:10.1000/dropped" in bench
+
+    table = client.get(f"{run}/export/csv").content.decode("utf-8-sig")
+    edited = table.replace("propranolol,supports,supports,", "propranolol,supports,contradicts,", 1)
+    assert edited != table
+    answer = client.post(f"{run}/corrections", data=form, files=[("files", ("evidence.csv", edited))])
+    assert answer.status_code == 303, answer.text
+    assert "evidence.csv: 1 edited cell taken over." in client.get(f"{run}/workbench").text
+    refused = client.post(f"{run}/corrections", data=form, files=[("files", ("notes.txt", "a shopping list"))])
+    assert refused.status_code == 400
+    assert "notes.txt" in refused.text
+    assert "willowbark-" not in refused.text, "no path of the machine"
+
+
+def test_files_beyond_the_bound_are_refused(client: httpx.Client) -> None:
+    answer = client.post("/runs", data=SHORT, files=[("files", ("large.ris", b"x" * (33 << 20)))])
+
+    assert answer.status_code == 413
+    assert answer.text == "refused: the request is longer than 32 MB\n"
+
+
 def test_rows_worth_a_look_are_shown_with_or_without_what_was_read(client: httpx.Client, run: str) -> None:
     shown, blind = client.get(f"{run}/review").text, client.get(f"{run}/review?blind=1").text
     assert "likely to be wrong" in shown

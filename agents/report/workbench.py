@@ -117,7 +117,7 @@ def _make_lines(report: ReportContent, effects: dict[tuple[str, str], list[Compa
         if candidate is None:
             continue
         stance = candidate.stance_of(row)
-        told = _join_values(row, "estimate")
+        estimate = _join_values(row, "estimate")
         yield StudyLine(
             row=row,
             stance=stance,
@@ -129,17 +129,17 @@ def _make_lines(report: ReportContent, effects: dict[tuple[str, str], list[Compa
             people=_join_values(row, "participants"),
             against=_join_values(row, "comparator"),
             dose=_join_values(row, "dose"),
-            estimate=told,
-            drawn=_choose_effect(effects.get((row.key, row.drug), []), told),
+            estimate=estimate,
+            drawn=_choose_effect(effects.get((row.key, row.drug), []), estimate),
         )
 
 
-def _choose_effect(effects: Sequence[ComparedEffect], told: str) -> ComparedEffect | None:
+def _choose_effect(effects: Sequence[ComparedEffect], words: str) -> ComparedEffect | None:
     """Return the ratio that the row tells in words, so that picture and words agree; else the first."""
     for effect in effects:
-        if re.search(rf"(?<![\d.]){re.escape(f'{effect.value:g}')}(?![\d.]*\d)", told):
+        if re.search(rf"(?<![\d.]){re.escape(f'{effect.value:g}')}(?![\d.]*\d)", words):
             return effect
-    return effects[0] if effects and not told else None
+    return effects[0] if effects and not words else None
 
 
 def _join_values(row: EvidenceRow, what: ValueKind) -> str:

@@ -38,7 +38,7 @@ from ..ledger import Ledger
 from ..ledger.run_ids import RUN_ID
 from ..run.history import UNFINISHED, compare_runs, list_runs, load_report, runs_in_ledger
 from ..run.options import RunOptions
-from .corrections import change_run, requests_of, take_files
+from .corrections import change_run, requests_of, take_files, write_run_again
 from .live_runs import LiveRun, LiveRuns
 from .records import record_page, row_page
 from .rendering import STATIC, log_line, page, part, static_file
@@ -125,6 +125,7 @@ class Pages:
             Route("/runs/{run_id}/resume", self.resume, methods=["POST"]),
             Route("/runs/{run_id}/approval", self.approve, methods=["POST"]),
             Route("/runs/{run_id}/corrections", self.correct, methods=["POST"]),
+            Route("/runs/{run_id}/rewrite", self.rewrite, methods=["POST"]),
         ]
 
         @asynccontextmanager
@@ -266,6 +267,12 @@ class Pages:
         for oldest in list(self._moved)[:-_MOST_MOVED]:
             del self._moved[oldest]
         return RedirectResponse(f"/runs/{run_id}{_BACK.get(given.get('back', ''), '#corrections')}", 303)
+
+    async def rewrite(self, request: Request) -> Response:
+        """Have a run's model write its answer again, and show the report."""
+        run_id = request.path_params["run_id"]
+        await asyncio.to_thread(write_run_again, run_id, self._runs.root)
+        return _to_run(run_id)
 
     async def workbench(self, request: Request) -> Response:
         """Show a run's drugs and studies to work on."""
@@ -416,6 +423,7 @@ def _ended_run_page(run_id: str, root: Path) -> str:
     markup, first = render_report(run_id, report.to_json())
     shown |= {"title": report.title, "question": report.research_question, "main": first}
     shown["corrected"] = bool(report.corrections)
+    shown["outdated"] = report.written is not None and bool(report.written.outdated)
     shown["report"] = Markup(markup)  # noqa: S704  the report's own page, with every text escaped
     return page("report.html", **shown, formats=[known.name for known in FORMATS])
 

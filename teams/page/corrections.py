@@ -69,6 +69,14 @@ def change_run(run_id: str, requests: "Sequence[ChangeRequest]", by: str | None,
     return moved or ["No drug's evidence moved."]
 
 
+def write_run_again(run_id: str, root: Path) -> None:
+    """Have a run's own model write its answer again; UsageError if there is none, or it wrote nothing that stands."""
+    from ..run.rewriting import rewrite_run  # noqa: PLC0415  the whole team
+
+    with Ledger.existing() as ledger:
+        asyncio.run(rewrite_run(run_id, ledger, root=root))
+
+
 def take_files(run_id: str, form: SentForm, by: str | None, root: Path) -> list[str]:
     """Add the records of files to a run, or take over what somebody edited in its table; tell what moved.
 
@@ -80,25 +88,25 @@ def take_files(run_id: str, form: SentForm, by: str | None, root: Path) -> list[
 
     note = form.fields.get("note", "").strip()
     requests = list[ChangeRequest]()
-    told = list[str]()
+    lines = list[str]()
     with TemporaryDirectory(prefix="willowbark-") as folder:
         paths = list(write_files(form.files, Path(folder)))
         try:
             for file, path in zip(form.files, paths, strict=True):
                 if is_table_of_evidence(path):
                     edited = read_table(path, load_report(root, run_id))
-                    told.append(f"{file.name}: {counted(len(edited), 'edited cell')} taken over.")
+                    lines.append(f"{file.name}: {counted(len(edited), 'edited cell')} taken over.")
                     requests += edited
                 else:
                     requests.append(ChangeRequest.of({"add": True, "file": str(path), "note": note}))
             if not requests:
-                return [*told, "Every cell is as the report has it."]
-            lines = change_run(run_id, requests, by, root)
+                return [*lines, "Every cell is as the report has it."]
+            moved = change_run(run_id, requests, by, root)
         except UsageError as error:
             line = str(error)
             for file, path in zip(form.files, paths, strict=True):
                 line = name_file(line, path, file.name)
             raise UsageError(line) from None
     added = [request for request in requests if request.add]
-    told += [f"Records of {counted(len(added), 'file')} are in the run."] if added else []
-    return [*told, *lines]
+    lines += [f"Records of {counted(len(added), 'file')} are in the run."] if added else []
+    return [*lines, *moved]

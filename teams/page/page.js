@@ -240,7 +240,7 @@ function workbench(bench, shutPanel) {
       if (fresh) document.getElementById(id)?.replaceWith(fresh);
     }
     all("table", bench).forEach(sortable);
-    if (sorted) sortBy(one("#study-table"), sorted.cellIndex, sorted.getAttribute("aria-sort"));
+    if (sorted) sortBy(one("#study-table table"), sorted.cellIndex, sorted.getAttribute("aria-sort"));
     sift?.apply();
   };
   bench.addEventListener("click", (event) => {
@@ -278,8 +278,10 @@ function workbench(bench, shutPanel) {
     shutPanel();
     renew(answer.page);
     one("#said-moved").textContent = one("#moved").textContent;
-    (rowOf(name)?.querySelector("[data-change]") ?? one("#moved")).focus({ preventScroll: true });
-    rowOf(name)?.scrollIntoView({ block: "nearest" });
+    const corrected = rowOf(name);
+    const isInSight = corrected && !corrected.hidden; // a filter may hide what it says now
+    (isInSight ? one("[data-change]", corrected) : one("#moved")).focus({ preventScroll: true });
+    (isInSight ? corrected : one("#moved")).scrollIntoView({ block: "nearest" });
   });
   bench.addEventListener("keydown", (event) => {
     const row = event.target.closest("#study-table tr");

@@ -125,9 +125,9 @@ def _write_value(value: object) -> str:
 
 def _read_cells(cells: Cells, former: EvidenceRow, place: str) -> Iterator[ChangeRequest]:
     common = {"record": former.key, "drug": former.drug, "note": cells.get("reviewer_note", "").strip()}
-    said = cells.get("reviewer_verdict", "").strip()
+    verdict = cells.get("reviewer_verdict", "").strip()
     edited = cells.get("verdict", "").strip()
-    word = said or (edited if edited != former.direction else "")
+    word = verdict or (edited if edited != former.direction else "")
     if word.partition(":")[0] == _EXCLUDE:
         reason = word.partition(":")[2].strip() or "other"
         if reason not in EXCLUSION_REASONS:

@@ -74,3 +74,8 @@ def cell_html(content: RichText, references: int, cited_at: str) -> str:
 def notebook_html(document: ReportTree) -> str:
     """Render the report for a notebook's cell, with later sections folded and without the appendix."""
     return _render("cell", document, notebook=True, cited_at="")
+
+
+def notebook_part_html(section: Section) -> str:
+    """Render a section alone for a notebook's cell, under its title."""
+    return _render("alone", section, notebook=True, cited_at="")
