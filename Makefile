@@ -97,6 +97,10 @@ bench-smoke: install ## Time, memory and requests of runs over recorded replies 
 rehearse: install ## Time runs at the real sources' pace, over recorded replies (ARGS="--depth quick --times 4")
 	$(BIN)/python -m benchmarks.smoke --pace $(ARGS)
 
+.PHONY: figures
+figures: install ## Measure what a run costs and takes, and write it into the documentation (ARGS="tokens runs pace")
+	$(BIN)/python -m benchmarks.cost_figures $(ARGS)
+
 .PHONY: bench-quality
 bench-quality: install ## The demo beside a reading of its records, first screens as they were read, names (ARGS="--data FOLDER")
 	$(BIN)/python -m benchmarks.truth
