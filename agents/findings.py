@@ -350,7 +350,7 @@ class Dossier(BaseModel, extra="forbid"):
             return []
         by_key = {read.study.key: read for found in self.in_order for read in found.studies}
         by_key |= {read.study.key: read for read in self.read_again}
-        titles = self._titles
+        titles = self._titles if by_key else {}
         return [self._match(read, titles.get(key, "")) for key, read in by_key.items()]
 
     @property
