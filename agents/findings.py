@@ -20,6 +20,7 @@ from willowbark.tools.records.evidence import Evidence, merge
 from willowbark.tools.search import SourceReply, Status, rank
 from willowbark.tools.toolbox import InputKind
 from willowbark.tools.wording import counted, listed, short
+from willowbark.tools.works.drug_names import note_codes
 
 from .asking.fits import StudyTopic, TopicFit, topics_of
 from .asking.reader import ReadingCounts, UnreadRecord, WholeTexts
@@ -399,8 +400,9 @@ class Dossier(BaseModel, extra="forbid"):
         return {each.specialist: each.later for each in self.in_order if each.later and each.iteration == iteration}
 
     def pool(self) -> list[Evidence]:
-        """Return the records, deduplicated and ranked for the question."""
-        return rank(self.question, merge(record for finding in self.findings for record in finding.records))
+        """Return the records, deduplicated and ranked for the question, with the drugs that they name by a code."""
+        merged = merge(record for finding in self.findings for record in finding.records)
+        return rank(self.question, note_codes(merged))
 
     @property
     def answered(self) -> list[str]:
