@@ -182,6 +182,10 @@ mutants: $(MUTANTS)/.ready ## Break a sample of the code, at most 10 minutes, an
 rehearse: install ## Time runs at the real sources' pace, over recorded replies (ARGS="--depth quick --times 4")
 	$(BIN)/python -m benchmarks.smoke --pace $(ARGS)
 
+.PHONY: figures
+figures: install ## Measure what a run costs and takes, and write it into the documentation (ARGS="tokens runs pace")
+	$(BIN)/python -m benchmarks.cost_figures $(ARGS)
+
 .PHONY: bench-%
 bench-%: dev ## Run a benchmark (ARGS for its options); those there are stand below
 	$(BIN)/python -m benchmarks $* $(ARGS)

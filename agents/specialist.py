@@ -273,7 +273,8 @@ class SpecialistAgent(AssistantAgent, Component[SpecialistAgentConfig]):
             found.summary = turn.said or f"Nothing searched: {why}"
             run.in_hand[self.name] = found
             if found.replies:
-                yield self._tell("analyzing", f"Reading {counted(len(merge(found.records)), 'record')}")
+                merged = await asyncio.to_thread(merge, found.records)
+                yield self._tell("analyzing", f"Reading {counted(len(merged), 'record')}")
             if found.replies and not turn.model_failed:
                 if run.reads_in_batches:
                     waits = "What was found is read in a batch, within minutes or a day; a stopped run can be resumed"
@@ -481,7 +482,7 @@ class SpecialistAgent(AssistantAgent, Component[SpecialistAgentConfig]):
         """
         sent: dict[str, Any] = {"cancellation_token": cancellation_token}
         if shown:
-            messages = [*self._system_messages, UserMessage(content=shown, source="reader")]
+            messages: list[LLMMessage] = [*self._system_messages, UserMessage(content=shown, source="reader")]
             await self._model_context.add_message(UserMessage(content=_SAY, source="reader"))
         else:
             messages = [*self._system_messages, *await self._model_context.get_messages()]
@@ -511,7 +512,7 @@ class SpecialistAgent(AssistantAgent, Component[SpecialistAgentConfig]):
         if reads_requests(client):
             return
         found.replies = await run.with_full_texts(question, found.replies)
-        records = merge(found.records)
+        records = await asyncio.to_thread(merge, found.records)
         publications = to_read(records, question, in_short=run.reads_in_short)
         new = [publication for publication in publications if publication.fingerprint not in self._was_read]
         left_s = max(0.0, deadline - time.monotonic())
