@@ -179,6 +179,7 @@ _OPTIONS: dict[str, tuple[Any, Any]] = {
     "table": _define(Path, "A table of `export --to csv` that you edited.", "--from", **_FILE),
     "listed": _define(bool, "List who said what of this run.", "--list"),
     "labels": _define(Path, "Write what people said as labels for `make train`.", **_FILE),
+    "rewrite": _define(bool, "Have the run's model, or --model, write the answer again.", "--rewrite"),
     "blind": _define(bool, "Ask before the reading is shown.", "--blind"),
     "top": _define(int, "Rows to look at.", default=10, min=1, max=100, metavar="N"),
     "most_records": _define(int, "Most records per condition and source.", "--records", default=300, min=1),
@@ -450,6 +451,8 @@ def correct(
     table: Path | None,
     listed: bool,
     labels: Path | None,
+    rewrite: bool,
+    model: str | None,
     runs: Path | None,
     settings: Path | None,
     **choices: Any,
@@ -458,7 +461,8 @@ def correct(
 
     Say what a record says of a drug (--says), a field of its study (--field with --value), that it is left out
     (--exclude) or added (--add), that a drug is set aside (--set-aside), or all that you edited in the spreadsheet of
-    `export --to csv` (--from). Without any of these, the report takes what colleagues added to `corrections.jsonl`.
+    `export --to csv` or xlsx (--from). Without any of these, the report takes what colleagues added to
+    `corrections.jsonl`. --rewrite then has a model write the answer again.
     """
     from ..run import history  # noqa: PLC0415  loads the ledger
     from . import correct as face  # noqa: PLC0415  the whole team
@@ -470,6 +474,8 @@ def correct(
         return
     correction = {name: value for name, value in choices.items() if value is not None and value is not False}
     faces.terminal.write_lines(face.correct(run_id, root, record, correction, table, by))
+    if rewrite:
+        faces.terminal.write_lines(face.rewrite(run_id, root, model))
 
 
 @register_command()
