@@ -572,8 +572,9 @@ def main() -> None:
         told, compared = disagreements(name, report)
         print(f"  {compared - len(told)} of {compared} drugs as the truth table has them", *told, sep="\n    ")
         told_by_quotes += print_readings(client, report, where)
-    print(f"forged, of {len(told_by_quotes)} sentences that the model quoted:")
-    print_forged(forged(told_by_quotes, given.verbose))
+    if told_by_quotes:  # passages that a model names by number cannot be forged
+        print(f"forged, of {len(told_by_quotes)} sentences that the model quoted:")
+        print_forged(forged(told_by_quotes, given.verbose))
 
 
 def print_stood(name: str, client: RecordedClient, report: ResearchReport) -> None:
