@@ -198,9 +198,9 @@ class Ledger(Database):
             replaced: dict[str, BaseModel | Mapping[str, Any]] = {CORRECTED: corrections}
             if rewritten is not None:
                 replaced[REWRITTEN] = rewritten
-            for subject, content in replaced.items():
+            for subject, latest in replaced.items():
                 database.execute("DELETE FROM reading WHERE run = ? AND subject = ?", (run_id, subject))
-                database.execute(insert, (run_id, subject, pack(content)))
+                database.execute(insert, (run_id, subject, pack(latest)))
             end = "UPDATE run SET report = ?, updated_at = ? WHERE id = ?"
             database.execute(end, (pack(report), datetime.now(UTC).isoformat(), run_id))
 

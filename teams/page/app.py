@@ -46,8 +46,9 @@ from .uploads import MOST_BYTES, keep_files, read_form
 from .workbench import workbench_page
 
 if TYPE_CHECKING:
+    from willowbark.agents.report.follow_up import AnswerWithin
+
     from ..run.reviewing import RowToReview
-    from ..run.within import AnswerWithin
 
 TOKEN_VARIABLE = "WILLOWBARK_PAGE_TOKEN"  # noqa: S105  its name, not the token
 EXAMPLES = (  # which the bundled library can answer too
