@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
+from willowbark.tools.appraisal.certainty import size_of_comparison
 from willowbark.tools.questions import parse_question
 from willowbark.tools.reading.reading import StudyDesign, ValueKind
 from willowbark.tools.reading.sections import is_full_text
@@ -167,8 +168,9 @@ def _is_sorted(report: ReportContent) -> bool:
 
 def _count_people(studies: Sequence[EvidenceRow]) -> int:
     """Count the participants of trials together, or of the largest review if it has more: a review includes trials."""
-    reviews = [row.sample_size or 0 for row in studies if row.design == StudyDesign.systematic_review.label]
-    others = [row.sample_size or 0 for row in studies if row.design != StudyDesign.systematic_review.label]
+    sizes = [(row.design, size_of_comparison(row.sample_size, row.trial_size) or 0) for row in studies]
+    reviews = [size for design, size in sizes if design == StudyDesign.systematic_review.label]
+    others = [size for design, size in sizes if design != StudyDesign.systematic_review.label]
     return max([sum(others), *reviews])
 
 
@@ -304,19 +306,9 @@ def _studies(
 
 def _study(report: ReportContent, candidate: DrugCandidate, row: EvidenceRow, is_whole: bool) -> Row:
     stance = candidate.stance_of(row)
-    marks = {
-        "retracted": row.retracted,
-        "expression of concern": row.concern,
-        "preprint, not peer-reviewed": row.is_preprint,
-        "combination: the drug's own effect cannot be isolated": not row.alone,
-        "not the drug under test": not row.tested and stance in ("supports", "contradicts"),
-        f"second reader: {row.second_reader}": row.second_reader not in (None, row.direction)
-        and not (row.missed_primary and row.second_reader == "contradicts"),
-        _name_word(row): row.word is not None,
-        "counted with another report of its trial": row.direction in ("supports", "contradicts")
-        and stance == "inconclusive",
-    }
-    flags = [node for name, is_set in marks.items() if is_set for node in flow(" ", Text(name, "flag"))]
+    flags = list[TreeNode]()
+    for name in list_flags(row, stance):
+        flags += flow(" ", Text(name, "flag"))
     trial = next((each for each in report.trials if each.key == row.key), None)
     result = next((each.reason for each in trial.posted if each.drug == row.drug), "") if trial else ""
     result = result or (row.pico.result if row.pico else None) or ""
@@ -334,6 +326,23 @@ def _study(report: ReportContent, candidate: DrugCandidate, row: EvidenceRow, is
         ),
         tuple(_passages(candidate, row, is_whole)),
     )
+
+
+def list_flags(row: EvidenceRow, stance: RecordStance) -> list[str]:
+    """List what warns about a row that counts so, and who corrected it."""
+    marks = {
+        "retracted": row.retracted,
+        "expression of concern": row.concern,
+        "preprint, not peer-reviewed": row.is_preprint,
+        "combination: the drug's own effect cannot be isolated": not row.alone,
+        "not the drug under test": not row.tested and stance in ("supports", "contradicts"),
+        f"second reader: {row.second_reader}": row.second_reader not in (None, row.direction)
+        and not (row.missed_primary and row.second_reader == "contradicts"),
+        _name_word(row): row.word is not None,
+        "counted with another report of its trial": row.direction in ("supports", "contradicts")
+        and stance == "inconclusive",
+    }
+    return [name for name, is_set in marks.items() if is_set]
 
 
 def _name_word(row: EvidenceRow) -> str:

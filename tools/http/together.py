@@ -18,10 +18,10 @@ class Gathering:
         self._needed: list[Sequence[str] | None] = []
         self._all_told = asyncio.Event()
 
-    def add_call(self) -> "Place":
+    def add_call(self) -> "GatheringPlace":
         """Add a call, which must tell what it needs, if only that this is nothing."""
         self._needed.append(None)
-        return Place(self, len(self._needed) - 1)
+        return GatheringPlace(self, len(self._needed) - 1)
 
     def tell(self, number: int, names: Sequence[str]) -> None:
         """Note what a call needs, the first time that it tells."""
@@ -37,7 +37,7 @@ class Gathering:
 
 
 @dataclass(eq=False)
-class Place:
+class GatheringPlace:
     """One call's place in a gathering."""
 
     gathering: Gathering
@@ -57,7 +57,7 @@ class Place:
         self.gathering.tell(self.number, names)
 
 
-_PLACE: ContextVar[Place | None] = ContextVar("place", default=None)
+_PLACE: ContextVar[GatheringPlace | None] = ContextVar("place", default=None)
 
 
 async def gather_names(names: Sequence[str]) -> Sequence[str]:

@@ -236,6 +236,8 @@ class PassageContrast:
     def is_given_before(self, drug: str) -> bool:
         """Whether it names a drug behind "refractory to", "washout of" and the like alone: the result is another's.
 
+        Also behind "interferes with the efficacy of".
+
         >>> passage = PassageContrast("After failure of methotrexate, baricitinib led to remission.")
         >>> passage.is_given_before("methotrexate"), passage.is_given_before("baricitinib")
         (True, False)

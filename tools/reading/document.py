@@ -194,6 +194,11 @@ class Document:
         return found
 
     @cached_property
+    def names_primary_outcome(self) -> bool:
+        """Whether it writes of a primary outcome, under any of its names."""
+        return says("primary outcome", self.whole) is not None
+
+    @cached_property
     def drugs(self) -> list[tuple[str, int, int]]:
         """Drugs mentioned, by name or by a research code: generic name, start and end character offset."""
         named = [(drug.name, drug.start, drug.end) for drug in find_drugs(self.whole)]
