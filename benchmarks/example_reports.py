@@ -1,4 +1,6 @@
-"""Write the documentation's example reports and their index, from runs of the program: `make example-reports`.
+"""Write the documentation's example reports and their index, from runs of the program.
+
+    python -m benchmarks.example_reports     (`make example` does so too)
 
 A question on each condition of the bundled library is answered without a language model; `willowbark example` is
 replayed on the recorded answers of a strong one. No network, no key.
@@ -28,7 +30,7 @@ EXAMPLE = "kidney-by-a-model"
 _HEAD = """# Example reports
 
 Each report was made by the program over the bundled library, whose texts are few and paraphrased: they show the form,
-and are no basis for conclusions. `make example-reports` writes this page and all reports anew.
+and are no basis for conclusions. `python -m benchmarks.example_reports` writes this page and all reports anew.
 
 | question | read by | candidates | first line of the answer |
 |---|---|---|---|

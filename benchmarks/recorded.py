@@ -42,6 +42,7 @@ from benchmarks.conditions import library_at
 from benchmarks.forgers import CUTS, FORGERS, Told
 from benchmarks.forgery import evidence, forged, print_forged, publications, told_in
 
+from willowbark.agents.asking.claims import plain
 from willowbark.agents.asking.drafts import StudyDraft
 from willowbark.agents.asking.reader import MISREAD, ToRead
 from willowbark.agents.asking.studies import Refused, checked_study
@@ -55,6 +56,8 @@ from willowbark.tools.questions import parse_question
 
 MENDS = "mended: "
 """Begins what a prompt is about that returns refused studies."""
+REFLECTION = "reflection"
+"""What a prompt asks for that shows a specialist what was read of what it found."""
 AGAIN = "again: "
 """Begins what a prompt is about that has records read again, which the judge calls misread."""
 FOLDER = Path(__file__).parent / "recorded"
@@ -81,6 +84,7 @@ JUDGED = frozenset({"misread", "strikes"})
 BY_SENTENCE = {"CheckDraft": "verdicts", "MendedDraft": "sentences"}
 """Drafts that answer a prompt sentence by sentence, with the field of their answers."""
 CHARACTERS_PER_TOKEN = 4
+_MARK = re.compile(r"(?:^|(?<= ))\[([rt]?\d+)\] ")
 _NUMBERED = re.compile(r"\d+\. .*\{\"text\"")
 CAPABLE = {
     "vision": False,
@@ -179,6 +183,8 @@ class RecordedClient(ReplayChatCompletionClient):
         former = [
             each for each in self.answered.values() if each.kind == asked.kind and each.occasion == asked.occasion
         ]
+        if asked.kind == REFLECTION:
+            former = [each for each in self.answered.values() if _is_said_of(each, asked)]
         if not former:
             return None
         if asked.kind == "FitsDraft":  # numbers of topics mean nothing beside other topics
@@ -188,6 +194,8 @@ class RecordedClient(ReplayChatCompletionClient):
             answer = _answer_again(asked, former)
         elif asked.kind == "WrittenDraft":
             answer = _without_strangers(former[-1].answer, text)
+        elif asked.kind == REFLECTION:
+            answer = former[0].answer
         elif field is None:
             same = next((each for each in former if each.about == asked.about), None)
             answer = same.answer if same else None
@@ -196,7 +204,7 @@ class RecordedClient(ReplayChatCompletionClient):
             said = {each["evidence_key"]: each for one in former for each in one.answer[field]}
             mine = [each for key, each in said.items() if f'{{"key": "{key}"' in text]
             is_known = asked.occasion == MENDS or {each["evidence_key"] for each in mine} >= set(keys)
-            answer = {field: mine} if is_known else None
+            answer = {field: [_by_number(study, text) for study in mine]} if is_known else None
         if answer is None:
             return None
         is_drafted = not asked.kind.startswith("searches")  # tools get new fields, which no answer need use
@@ -211,7 +219,9 @@ class RecordedClient(ReplayChatCompletionClient):
     def _asked(
         self, messages: Sequence[LLMMessage], tools: Any, json_output: Any, extra: Mapping[str, Any]
     ) -> Answered:
-        kind = json_output.__name__ if isinstance(json_output, type) else f"searches by {_first(tools)}"
+        kind = f"searches by {_first(tools)}" if tools else REFLECTION
+        if isinstance(json_output, type):
+            kind = json_output.__name__
         self._kinds[kind] += 1
         lines = [line for line in _said(messages[-1]).split("\n") if line.startswith('{"key"')]
         keys = sorted(
@@ -222,6 +232,8 @@ class RecordedClient(ReplayChatCompletionClient):
             }
         )
         about = f"round {self._kinds[kind]}" if kind == "JudgeDraft" or not keys else ", ".join(keys)
+        if kind == REFLECTION and not keys:
+            about = f"searches {_hash(_said(messages[-1]))}"
         if kind == "FitsDraft":
             about = f"topics {_hash(_said(messages[-1]).partition('{')[2])}"
         if kind in BY_SENTENCE:
@@ -238,6 +250,42 @@ class RecordedClient(ReplayChatCompletionClient):
             form=_hash(_form(tools, json_output)),
             answer=None,
         )
+
+
+def _by_number(study: Mapping[str, Any], text: str) -> dict[str, Any]:
+    """A study whose quotes are the numbers of the passages that the prompt shows, where they are whole ones."""
+    line = next(line for line in text.split("\n") if line.startswith(f'{{"key": "{study["evidence_key"]}"'))
+    numbers = _numbers_of(json.loads(line))
+    parts = {}
+    for name in ("comparisons", "harms", "statements"):
+        parts[name] = [{**part, "quote": _number_quote(part["quote"], numbers)} for part in study[name]]
+    return {**study, **parts}
+
+
+def _numbers_of(line: Mapping[str, Any]) -> dict[str, str]:
+    """The passages that a prompt shows of a record, each with its number."""
+    shown = [line["text"], *line.get("results", ()), *line.get("tables", ())]
+    cut = [_MARK.split(text)[1:] for text in shown]
+    pairs = [pair for parts in cut for pair in zip(parts[::2], parts[1::2], strict=True)]
+    return {plain(words): label for label, words in pairs if plain(words)}
+
+
+def _number_quote(quote: str, numbers: Mapping[str, str]) -> str:
+    """The numbers of passages that a quote consists of; the quote itself where it is none of them, or several."""
+    left, labels = plain(quote), list[str]()
+    while left:
+        passage = next((words for words in numbers if left.startswith(words)), None)
+        if passage is None:
+            return quote
+        labels.append(numbers[passage])
+        left = left.removeprefix(passage).strip(" …")
+    return ", ".join(labels)
+
+
+def _is_said_of(former: Answered, asked: Answered) -> bool:
+    """Whether an answer is what a specialist said of all that a prompt shows, among further records."""
+    shown = set(asked.about.split(", "))
+    return isinstance(former.answer, str) and shown <= set(former.about.split(", "))
 
 
 def _sentences_in(text: str) -> list[str]:

@@ -240,8 +240,8 @@ async def test_a_model_sees_drugs_that_failed_or_did_harm_however_many_helped() 
     said = AssessmentRequest(candidates=[*helped, *failed], progress=Progress(), **given).text
 
     assert (said.count("- help"), said.count("- failure")) == (14, 6)
-    assert "- help0: 1 supporting, 0 contradicting, 0 inconclusive; " in said
-    assert "- failure11: 0 supporting, 11 contradicting" in said
+    assert "- help0: 1 supporting, very low certainty" in said
+    assert "- failure11: 11 contradicting, very low certainty" in said
 
 
 async def test_a_model_judges_readings_without_abstracts_and_one_line_a_query_whatever_pages_it_had() -> None:
@@ -257,7 +257,7 @@ async def test_a_model_judges_readings_without_abstracts_and_one_line_a_query_wh
     assert '"against": "placebo"' in said
     assert "Propranolol reduced migraine attacks" in said
     assert "Background of no use" not in said
-    assert "Searches so far:\n- migraine: pubmed 2 of 3, europepmc 0 of 0 (unavailable)\nAppraisal" in said
+    assert "of those found:\n- migraine: pubmed 2 of 3, europepmc 0 of 0 (unavailable)\nAppraisal" in said
 
 
 async def test_what_a_judge_asks_for_and_does_not_get_is_said_back_with_the_reason() -> None:

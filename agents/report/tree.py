@@ -328,19 +328,9 @@ def _studies(
 
 def _study(report: ReportContent, candidate: DrugCandidate, row: EvidenceRow, is_whole: bool) -> Row:
     stance = candidate.stance_of(row)
-    marks = {
-        "retracted": row.retracted,
-        "expression of concern": row.concern,
-        "preprint, not peer-reviewed": row.is_preprint,
-        "combination: the drug's own effect cannot be isolated": not row.alone,
-        "not the drug under test": not row.tested and stance in ("supports", "contradicts"),
-        f"second reader: {row.second_reader}": row.second_reader not in (None, row.direction)
-        and not (row.missed_primary and row.second_reader == "contradicts"),
-        _name_word(row): row.word is not None,
-        "counted with another report of its trial": row.direction in ("supports", "contradicts")
-        and stance == "inconclusive",
-    }
-    flags = [node for name, is_set in marks.items() if is_set for node in flow(" ", Text(name, "flag"))]
+    flags = list[TreeNode]()
+    for name in list_flags(row, stance):
+        flags += flow(" ", Text(name, "flag"))
     trial = next((each for each in report.trials if each.key == row.key), None)
     result = next((each.reason for each in trial.posted if each.drug == row.drug), "") if trial else ""
     result = result or (row.pico.result if row.pico else None) or ""
@@ -358,6 +348,23 @@ def _study(report: ReportContent, candidate: DrugCandidate, row: EvidenceRow, is
         ),
         tuple(_passages(candidate, row, is_whole)),
     )
+
+
+def list_flags(row: EvidenceRow, stance: RecordStance) -> list[str]:
+    """List what warns about a row that counts so, and who corrected it."""
+    marks = {
+        "retracted": row.retracted,
+        "expression of concern": row.concern,
+        "preprint, not peer-reviewed": row.is_preprint,
+        "combination: the drug's own effect cannot be isolated": not row.alone,
+        "not the drug under test": not row.tested and stance in ("supports", "contradicts"),
+        f"second reader: {row.second_reader}": row.second_reader not in (None, row.direction)
+        and not (row.missed_primary and row.second_reader == "contradicts"),
+        _name_word(row): row.word is not None,
+        "counted with another report of its trial": row.direction in ("supports", "contradicts")
+        and stance == "inconclusive",
+    }
+    return [name for name, is_set in marks.items() if is_set]
 
 
 def _name_word(row: EvidenceRow) -> str:

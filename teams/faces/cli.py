@@ -179,6 +179,7 @@ _OPTIONS: dict[str, tuple[Any, Any]] = {
     "table": _option(Path, "A table of `export --to csv` that you edited.", "--from", **_FILE),
     "listed": _option(bool, "List who said what of this run.", "--list"),
     "labels": _option(Path, "Write what people said as labels for `make train`.", **_FILE),
+    "rewrite": _option(bool, "Have the run's model, or --model, write the answer again.", "--rewrite"),
     "blind": _option(bool, "Ask before the reading is shown.", "--blind"),
     "top": _option(int, "Rows to look at.", default=10, min=1, max=100, metavar="N"),
     "most_records": _option(int, "Most records per condition and source.", "--records", default=300, min=1),
@@ -446,6 +447,8 @@ def correct(
     table: Path | None,
     listed: bool,
     labels: Path | None,
+    rewrite: bool,
+    model: str | None,
     runs: Path | None,
     settings: Path | None,
     **given: Any,
@@ -454,7 +457,8 @@ def correct(
 
     Say what a record says of a drug (--says), a field of its study (--field with --value), that it is left out
     (--exclude) or added (--add), that a drug is set aside (--set-aside), or all that you edited in the spreadsheet of
-    `export --to csv` (--from). Without any of these, the report takes what colleagues added to `corrections.jsonl`.
+    `export --to csv` or xlsx (--from). Without any of these, the report takes what colleagues added to
+    `corrections.jsonl`. --rewrite then has a model write the answer again.
     """
     from ..run import history  # noqa: PLC0415  loads the ledger
     from . import correct as face  # noqa: PLC0415  the whole team
@@ -466,6 +470,8 @@ def correct(
         return
     asked = {name: value for name, value in given.items() if value is not None and value is not False}
     faces.terminal.write_lines(face.correct(run_id, root, record, asked, table, by))
+    if rewrite:
+        faces.terminal.write_lines(face.rewrite(run_id, root, model))
 
 
 @command()

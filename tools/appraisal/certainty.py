@@ -394,21 +394,21 @@ class _Body(NamedTuple):
         return [item for item in self.trials if any(_is_in(item, review) for review in self.reviews)]
 
 
-class _Step(NamedTuple):
+class _Downgrade(NamedTuple):
     """What a domain of GRADE says of a body of evidence, and by how many levels it lowers certainty."""
 
     down: int
     text: str
 
 
-def _weigh_bias(body: _Body) -> Iterator[_Step]:
+def _weigh_bias(body: _Body) -> Iterator[_Downgrade]:
     judged = body.trials or body.reviews
     sound = [item for item in judged if item.is_sound]
     if body.tier == "randomised" and not _are_enough(sound, judged):
-        yield _Step(1, f"Risk of bias: {len(sound)} of {len(judged)} blinded or placebo-controlled")
+        yield _Downgrade(1, f"Risk of bias: {len(sound)} of {len(judged)} blinded or placebo-controlled")
 
 
-def _weigh_inconsistency(body: _Body) -> Iterator[_Step]:
+def _weigh_inconsistency(body: _Body) -> Iterator[_Downgrade]:
     against = body.against
     if not against:
         return
@@ -423,13 +423,13 @@ def _weigh_inconsistency(body: _Body) -> Iterator[_Step]:
         )
     number = f"{len(against)} of {len(against) + len(body.supporting)} studies"
     down = 2 if share >= 1 / 2 else 1 if share >= 1 / 4 else 0
-    yield _Step(down, f"Inconsistency: {number} {verb} ({share:.0%} of participants)")
+    yield _Downgrade(down, f"Inconsistency: {number} {verb} ({share:.0%} of participants)")
 
 
-def _weigh_indirectness(body: _Body) -> Iterator[_Step]:
+def _weigh_indirectness(body: _Body) -> Iterator[_Downgrade]:
     supporting = body.supporting
     if body.tier == "randomised" and not any(item.against_nothing or item.comparator_works for item in supporting):
-        yield _Step(1, "Indirectness: none against placebo, no treatment, or a comparator shown to work here")
+        yield _Downgrade(1, "Indirectness: none against placebo, no treatment, or a comparator shown to work here")
     direct = [item for item in supporting if item.is_direct]
     if body.tier == "other" or _are_enough(direct, supporting):
         return
@@ -438,10 +438,10 @@ def _weigh_indirectness(body: _Body) -> Iterator[_Step]:
     if not any(item.is_on_condition for item in supporting):
         what = "the outcome, condition and people asked about"
         down = 2
-    yield _Step(down, f"Indirectness: {len(direct)} of {len(supporting)} studies are on {what}")
+    yield _Downgrade(down, f"Indirectness: {len(direct)} of {len(supporting)} studies are on {what}")
 
 
-def _weigh_imprecision(body: _Body) -> Iterator[_Step]:
+def _weigh_imprecision(body: _Body) -> Iterator[_Downgrade]:
     size = count_reported(body.supporting)
     if body.tier == "other" or size >= OPTIMAL_SIZE:
         return
@@ -451,16 +451,16 @@ def _weigh_imprecision(body: _Body) -> Iterator[_Step]:
     sizes += [f"half of all arms of {counted(halved, 'study')} among them"] if halved else []
     sizes += [f"{counted(silent, 'study')} of unreported size"] if silent else []
     down = 2 if size < FAR_TOO_FEW and not silent else 1
-    yield _Step(down, f"Imprecision: {', '.join(sizes)}; optimal information size {OPTIMAL_SIZE}")
+    yield _Downgrade(down, f"Imprecision: {', '.join(sizes)}; optimal information size {OPTIMAL_SIZE}")
 
 
-def _weigh_publication_bias(body: _Body) -> Iterator[_Step]:
+def _weigh_publication_bias(body: _Body) -> Iterator[_Downgrade]:
     bodies = len(body.trials) - len(body.contained) + bool(body.reviews)
     if body.tier != "randomised" or bodies > 1 or count_participants(body.trials) >= LARGE:
         return
     what = "no trial beside the review" if body.reviews else "a single, unreplicated trial"
     what = "one trial, and the review that contains it" if body.contained else what
-    yield _Step(1, f"Publication bias: {what}")
+    yield _Downgrade(1, f"Publication bias: {what}")
 
 
 _DOMAINS = (_weigh_bias, _weigh_inconsistency, _weigh_indirectness, _weigh_imprecision, _weigh_publication_bias)
