@@ -192,7 +192,7 @@ def print_forged(counts: dict[str, tuple[int, int]]) -> None:
     for name, each in (("altered claims", altered), ("cut quotes", cut)):
         passed, tried = (sum(column) for column in zip(*each, strict=True))
         share = f" ({passed / tried:.1%})" if tried else ""
-    print(f"{name} that pass: {passed} of {tried}{share}")
+        print(f"{name} that pass: {passed} of {tried}{share}")
 
 
 if __name__ == "__main__":

@@ -459,8 +459,9 @@ def correct(
 
     Say what a record says of a drug (--says), a field of its study (--field with --value), that it is left out
     (--exclude) or added (--add), that a row counts that the judge struck (--count), that a drug is set aside
-    (--set-aside), or all that you edited in the spreadsheet of `export --to csv` or xlsx (--from). Without any of these,
-    the report takes what colleagues added to `corrections.jsonl`. --rewrite then has a model write the answer again.
+    (--set-aside), or all that you edited in the spreadsheet of `export --to csv` or xlsx (--from). Without any of
+    these, the report takes what colleagues added to `corrections.jsonl`. --rewrite then has a model write the answer
+    again.
     """
     from ..run import history  # noqa: PLC0415  loads the ledger
     from . import correct as face  # noqa: PLC0415  the whole team
