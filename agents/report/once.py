@@ -18,17 +18,17 @@ def leave_out_told(parts: Sequence[SummaryPart], written: WrittenAnswer | None) 
     """
     if written is None or not written.answer:
         return list(parts)
-    named = {mention.name for sentence in written.answer for mention in find_drugs(sentence.text)}
+    answer_drugs = {mention.name for sentence in written.answer for mention in find_drugs(sentence.text)}
     rated = {drug for sentence in written.answer for drug in _list_rated(sentence.text)}
-    left = list[SummaryPart]()
+    shown_parts = list[SummaryPart]()
     for part in parts:
         drugs = {mention.name for mention in find_drugs(part.label)}
         text = part.text
         if not part.label:
             text = " ".join(line for line in sentences(part.text) if not _is_certainty_told(line, rated))
-        if text and not (drugs and drugs <= named):
-            left.append(part.model_copy(update={"text": text}))
-    return left
+        if text and not (drugs and drugs <= answer_drugs):
+            shown_parts.append(part.model_copy(update={"text": text}))
+    return shown_parts
 
 
 def _is_certainty_told(sentence: str, rated: Collection[str]) -> bool:
