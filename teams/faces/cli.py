@@ -90,7 +90,7 @@ _DIR = {"metavar": "DIR"}
 _FILE = {"metavar": "FILE"}
 
 
-def _define(kind: Any, help_text: str, *names: str, default: Any = None, **more: Any) -> tuple[Any, Any]:
+def _option(kind: Any, help_text: str, *names: str, default: Any = None, **more: Any) -> tuple[Any, Any]:
     """Declare an option's default and annotation; untyped options are None, untyped flags False."""
     if kind is bool:
         default = False
@@ -98,91 +98,92 @@ def _define(kind: Any, help_text: str, *names: str, default: Any = None, **more:
 
 
 _OPTIONS: dict[str, tuple[Any, Any]] = {
-    "offline": _define(bool, "Search the bundled library, without network.", "--offline"),
-    "library": _define(str, "Search a folder or file of records, without network; or `bundled`.", metavar="PATH"),
-    "model": _define(str, _MODELS, metavar="NAME"),
-    "in_place": _define(bool, "Check folders, library and weights alone; ask no source.", "--offline"),
-    "settings": _define(Path, "Settings, instead of ./willowbark.toml.", "--config", **_FILE),
-    "batch": _define(bool, "Read through the provider's batch interface: half the price, minutes to a day.", "--batch"),
-    "economy": _define(bool, "Show a model only results and conclusions of abstracts: fewer tokens.", "--economy"),
-    "fallback": _define(
+    "offline": _option(bool, "Search the bundled library, without network.", "--offline"),
+    "library": _option(str, "Search a folder or file of records, without network; or `bundled`.", metavar="PATH"),
+    "model": _option(str, _MODELS, metavar="NAME"),
+    "in_place": _option(bool, "Check folders, library and weights alone; ask no source.", "--offline"),
+    "settings": _option(Path, "Settings, instead of ./willowbark.toml.", "--config", **_FILE),
+    "batch": _option(bool, "Read through the provider's batch interface: half the price, minutes to a day.", "--batch"),
+    "economy": _option(bool, "Show a model only results and conclusions of abstracts: fewer tokens.", "--economy"),
+    "fallback": _option(
         bool, "Exit 0 even if the model failed and the rule-based analyst wrote the report.", "--fallback"
     ),
-    "max_iterations": _define(int, "Rounds of search and judgement, 1 to 20.", metavar="N"),
-    "depth": _define(_DEPTH, "Read about 60, 300 or 2,000 records: quick, standard or exhaustive."),
-    "max_results": _define(int, "Records per page of a search, 1 to 50.", metavar="N"),
-    "approve": _define(bool, "Ask which candidates the report should cover before it is written.", "--approve"),
-    "fresh": _define(bool, "Ignore cached replies and query the sources again.", "--fresh"),
-    "as_json": _define(bool, "Print JSON, and nothing else.", "--json"),
-    "full": _define(bool, "Print the full report, not just the summary.", "--full"),
-    "out": _define(Path, "Folder for run folders.", **_DIR),
-    "quiet": _define(bool, "Show no progress.", "--quiet", "-q"),
-    "trace": _define(Path, "Write OpenTelemetry spans to this file.", **_FILE),
-    "verbosity": _define(int, "Log events; -vv logs details.", "--verbose", "-v", default=0, count=True),
-    "log_json": _define(bool, "Log lines of JSON; implies -v.", "--log-json"),
-    "no_ledger": _define(bool, "Keep nothing in .willowbark/; the run cannot be resumed or replayed.", "--no-ledger"),
-    "within": _define(
+    "max_iterations": _option(int, "Rounds of search and judgement, 1 to 20.", metavar="N"),
+    "depth": _option(_DEPTH, "Read about 60, 300 or 2,000 records: quick, standard or exhaustive."),
+    "max_results": _option(int, "Records per page of a search, 1 to 50.", metavar="N"),
+    "approve": _option(bool, "Ask which candidates the report should cover before it is written.", "--approve"),
+    "fresh": _option(bool, "Ignore cached replies and query the sources again.", "--fresh"),
+    "as_json": _option(bool, "Print JSON, and nothing else.", "--json"),
+    "full": _option(bool, "Print the full report, not just the summary.", "--full"),
+    "out": _option(Path, "Folder for run folders.", **_DIR),
+    "quiet": _option(bool, "Show no progress.", "--quiet", "-q"),
+    "trace": _option(Path, "Write OpenTelemetry spans to this file.", **_FILE),
+    "verbosity": _option(int, "Log events; -vv logs details.", "--verbose", "-v", default=0, count=True),
+    "log_json": _option(bool, "Log lines of JSON; implies -v.", "--log-json"),
+    "no_ledger": _option(bool, "Keep nothing in .willowbark/; the run cannot be resumed or replayed.", "--no-ledger"),
+    "within": _option(
         str, "Ask the evidence of an earlier run, or `last`.", "--in", metavar="RUN", autocompletion=_run_ids
     ),
-    "http": _define(bool, "Serve over HTTP instead, on the loopback, with a token.", "--http"),
-    "port": _define(int, "Port to listen on; 0 takes a free one.", default=0, min=0, max=65535),
-    "host": _define(
+    "http": _option(bool, "Serve over HTTP instead, on the loopback, with a token.", "--http"),
+    "port": _option(int, "Port to listen on; 0 takes a free one.", default=0, min=0, max=65535),
+    "host": _option(
         str, "Address to listen on; non-loopback addresses require a token.", default="127.0.0.1", metavar="ADDRESS"
     ),
-    "workspace": _define(
+    "workspace": _option(
         Path, "Folder whose ledger stores the runs.", default=Path(), exists=True, file_okay=False, **_DIR
     ),
-    "runs": _define(Path, "Folder that holds the run folders.", **_DIR),
-    "to": _define(str, _FORMATS, "--to", default="html", metavar="FORMATS"),
-    "export_out": _define(Path, "Target folder; by default the run's own.", "--out", **_DIR),
-    "condition": _define(str, "Condition for records that name none.", metavar="NAME"),
-    "read_out": _define(Path, "New file for the output.", "--out", **_FILE),
-    "read_to": _define(
+    "runs": _option(Path, "Folder that holds the run folders.", **_DIR),
+    "to": _option(str, _FORMATS, "--to", default="html", metavar="FORMATS"),
+    "export_out": _option(Path, "Target folder; by default the run's own.", "--out", **_DIR),
+    "condition": _option(str, "Condition for records that name none.", metavar="NAME"),
+    "read_out": _option(Path, "New file for the output.", "--out", **_FILE),
+    "read_to": _option(
         Literal["jsonl", "csv"],
         "Studies as JSON lines, or their comparisons as CSV; else by the ending of --out.",
         "--to",
     ),
-    "team_model": _define(str, "Model for every agent.", "--model", default="baseline", metavar="NAME"),
-    "source": _define(
+    "team_model": _option(str, "Model for every agent.", "--model", default="baseline", metavar="NAME"),
+    "source": _option(
         Path,
         "File or folder of records: PubMed's files with their .md5, or of any other form.",
         "--from",
         metavar="PATH",
     ),
-    "no_look_up": _define(bool, "Look nothing up: records of a number alone are counted.", "--offline"),
-    "drugs": _define(Path, "CSV with a column `drug`: screen only these drugs.", **_FILE),
-    "engine": _define(str, "local, ray or ray://HOST:PORT.", default="local", metavar="ENGINE"),
-    "screen_out": _define(Path, "Folder for results.", "--out", default=Path("screening"), **_DIR),
-    "drug": _define(str, "The drug, by its generic name.", metavar="NAME"),
-    "says": _define(
+    "no_look_up": _option(bool, "Look nothing up: records of a number alone are counted.", "--offline"),
+    "drugs": _option(Path, "CSV with a column `drug`: screen only these drugs.", **_FILE),
+    "engine": _option(str, "local, ray or ray://HOST:PORT.", default="local", metavar="ENGINE"),
+    "screen_out": _option(Path, "Folder for results.", "--out", default=Path("screening"), **_DIR),
+    "drug": _option(str, "The drug, by its generic name.", metavar="NAME"),
+    "says": _option(
         Literal["supports", "contradicts", "inconclusive", "not assessed"], "What the record says of the drug."
     ),
-    "field": _define(
+    "field": _option(
         str,
         "A field of the study: aim, condition, people, design, arms[NAME].role, deciding.participants, …",
         metavar="FIELD",
     ),
-    "value": _define(str, "Of --field: words, a number, yes, no, `not reported`, or a JSON list.", metavar="VALUE"),
-    "exclude": _define(str, "Leave the record out, for this reason (PRISMA): wrong population, …", metavar="REASON"),
-    "add": _define(bool, "Add the record, by its number or from --file.", "--add"),
-    "file": _define(Path, "File that holds the record to add.", **_FILE),
-    "set_aside": _define(bool, "Leave the drug out of the report, now and in later runs.", "--set-aside"),
-    "undo": _define(bool, "Take back what you said of the record or drug.", "--undo"),
-    "every_condition": _define(bool, "What the record says holds whatever the condition.", "--every-condition"),
-    "quote": _define(str, "Sentence of the record on which your word rests.", metavar="TEXT"),
-    "note": _define(str, "Why.", metavar="TEXT"),
-    "error": _define(
+    "value": _option(str, "Of --field: words, a number, yes, no, `not reported`, or a JSON list.", metavar="VALUE"),
+    "exclude": _option(str, "Leave the record out, for this reason (PRISMA): wrong population, …", metavar="REASON"),
+    "add": _option(bool, "Add the record, by its number or from --file.", "--add"),
+    "file": _option(Path, "File that holds the record to add.", **_FILE),
+    "count": _option(bool, "Let the record count for the drug, though the judge struck it.", "--count"),
+    "set_aside": _option(bool, "Leave the drug out of the report, now and in later runs.", "--set-aside"),
+    "undo": _option(bool, "Take back what you said of the record or drug.", "--undo"),
+    "every_condition": _option(bool, "What the record says holds whatever the condition.", "--every-condition"),
+    "quote": _option(str, "Sentence of the record on which your word rests.", metavar="TEXT"),
+    "note": _option(str, "Why.", metavar="TEXT"),
+    "error": _option(
         Literal["direction", "comparator", "combination", "people", "condition", "figure", "other"],
         "What the readers got wrong.",
     ),
-    "by": _define(str, "Who you are; else WILLOWBARK_PERSON, or your user name.", metavar="NAME"),
-    "table": _define(Path, "A table of `export --to csv` that you edited.", "--from", **_FILE),
-    "listed": _define(bool, "List who said what of this run.", "--list"),
-    "labels": _define(Path, "Write what people said as labels for `make train`.", **_FILE),
-    "rewrite": _define(bool, "Have the run's model, or --model, write the answer again.", "--rewrite"),
-    "blind": _define(bool, "Ask before the reading is shown.", "--blind"),
-    "top": _define(int, "Rows to look at.", default=10, min=1, max=100, metavar="N"),
-    "most_records": _define(int, "Most records per condition and source.", "--records", default=300, min=1),
+    "by": _option(str, "Who you are; else WILLOWBARK_PERSON, or your user name.", metavar="NAME"),
+    "table": _option(Path, "A table of `export --to csv` that you edited.", "--from", **_FILE),
+    "listed": _option(bool, "List who said what of this run.", "--list"),
+    "labels": _option(Path, "Write what people said as labels for `make train`.", **_FILE),
+    "rewrite": _option(bool, "Have the run's model, or --model, write the answer again.", "--rewrite"),
+    "blind": _option(bool, "Ask before the reading is shown.", "--blind"),
+    "top": _option(int, "Rows to look at.", default=10, min=1, max=100, metavar="N"),
+    "most_records": _option(int, "Most records per condition and source.", "--records", default=300, min=1),
 }
 """All options, by name in `RunOptions`, its `shown`, or the command: default, and type with help."""
 _SHOWN = ("as_json", "full", "out", "quiet", "trace", "verbosity", "log_json")
@@ -435,6 +436,7 @@ def diff(
     "add",
     "file",
     "set_aside",
+    "count",
     "undo",
     "every_condition",
     "quote",
@@ -460,9 +462,10 @@ def correct(
     """Correct what a run read. The report is made again at once, and later runs use it.
 
     Say what a record says of a drug (--says), a field of its study (--field with --value), that it is left out
-    (--exclude) or added (--add), that a drug is set aside (--set-aside), or all that you edited in the spreadsheet of
-    `export --to csv` or xlsx (--from). Without any of these, the report takes what colleagues added to
-    `corrections.jsonl`. --rewrite then has a model write the answer again.
+    (--exclude) or added (--add), that a row counts that the judge struck (--count), that a drug is set aside
+    (--set-aside), or all that you edited in the spreadsheet of `export --to csv` or xlsx (--from). Without any of
+    these, the report takes what colleagues added to `corrections.jsonl`. --rewrite then has a model write the answer
+    again.
     """
     from ..run import history  # noqa: PLC0415  loads the ledger
     from . import correct as face  # noqa: PLC0415  the whole team
