@@ -59,6 +59,7 @@ from .forms.blocks import (
     points,
     spans,
 )
+from .once import leave_out_told
 from .texts import write_blocks
 
 MOST_BLOCKS = 8  # drugs with a block, besides those that failed or were withdrawn; the tables have all
@@ -90,7 +91,7 @@ def first_screen(report: ReportContent) -> Section:
     """Build the first screen: the answer as a model wrote it, if one did; what code computed of it."""
     parts = [paragraph(report.work.line)] if report.work is not None and report.work.line else []
     parts += _write_answer(report)
-    for part in report.summary_parts:
+    for part in leave_out_told(report.summary_parts, report.written):
         is_lead = not part.label and report.written is None
         label = Text(f"{part.label}: ", "strong") if part.label else ""
         parts.append(paragraph(label, part.text, report.cite(part.citations), look="lead" if is_lead else "plain"))
@@ -326,10 +327,19 @@ def _studies(
     return [table.without_empty_columns()] if groups else []
 
 
+def _is_by_small_reader(report: ReportContent, row: EvidenceRow) -> bool:
+    """Whether no model read a record of which the row tells."""
+    readers = {study.reader for study in report.studies if study.key == row.key}
+    return readers == {"small_reader"}
+
+
 def _study(report: ReportContent, candidate: DrugCandidate, row: EvidenceRow, is_whole: bool) -> Row:
     stance = candidate.stance_of(row)
+    names = list_flags(row, stance)
+    if report.work is not None and _is_by_small_reader(report, row):
+        names.append("read by the small reader")
     flags = list[TreeNode]()
-    for name in list_flags(row, stance):
+    for name in names:
         flags += flow(" ", Text(name, "flag"))
     trial = next((each for each in report.trials if each.key == row.key), None)
     result = next((each.reason for each in trial.posted if each.drug == row.drug), "") if trial else ""

@@ -166,6 +166,7 @@ _OPTIONS: dict[str, tuple[Any, Any]] = {
     "exclude": _option(str, "Leave the record out, for this reason (PRISMA): wrong population, …", metavar="REASON"),
     "add": _option(bool, "Add the record, by its number or from --file.", "--add"),
     "file": _option(Path, "File that holds the record to add.", **_FILE),
+    "count": _option(bool, "Let the record count for the drug, though the judge struck it.", "--count"),
     "set_aside": _option(bool, "Leave the drug out of the report, now and in later runs.", "--set-aside"),
     "undo": _option(bool, "Take back what you said of the record or drug.", "--undo"),
     "every_condition": _option(bool, "What the record says holds whatever the condition.", "--every-condition"),
@@ -431,6 +432,7 @@ def diff(
     "add",
     "file",
     "set_aside",
+    "count",
     "undo",
     "every_condition",
     "quote",
@@ -456,9 +458,10 @@ def correct(
     """Correct what a run read. The report is made again at once, and later runs use it.
 
     Say what a record says of a drug (--says), a field of its study (--field with --value), that it is left out
-    (--exclude) or added (--add), that a drug is set aside (--set-aside), or all that you edited in the spreadsheet of
-    `export --to csv` or xlsx (--from). Without any of these, the report takes what colleagues added to
-    `corrections.jsonl`. --rewrite then has a model write the answer again.
+    (--exclude) or added (--add), that a row counts that the judge struck (--count), that a drug is set aside
+    (--set-aside), or all that you edited in the spreadsheet of `export --to csv` or xlsx (--from). Without any of
+    these, the report takes what colleagues added to `corrections.jsonl`. --rewrite then has a model write the answer
+    again.
     """
     from ..run import history  # noqa: PLC0415  loads the ledger
     from . import correct as face  # noqa: PLC0415  the whole team

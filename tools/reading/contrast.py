@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 
 from ..lexicon import find_drugs
 from ..lexicon.drugs import is_class_member
@@ -76,11 +77,13 @@ class PassageContrast:
         return cls(text.strip(), drugs)
 
     @classmethod
+    @lru_cache(maxsize=64)  # asked of one record for each drug in turn
     def of_record(cls, document: Document) -> "PassageContrast":
         """Return a whole record, with the drugs that it names."""
         return cls(document.whole, document.drugs)
 
     @classmethod
+    @lru_cache(maxsize=1024)
     def of_sentence(cls, sentence: Sentence) -> "PassageContrast":
         """Return a sentence of a record, with the drugs that the record names there."""
         start = sentence.start
