@@ -149,7 +149,7 @@ bench-retrieval: install ## How well a question finds its records among those co
 	$(BIN)/python -m benchmarks.retrieval $(ARGS)
 
 .PHONY: bench-installs
-bench-installs: dev ## Install Willowbark and neighbouring tools side by side, and ask each without a key
+bench-installs: dev ## Install Willowbark and neighbouring tools side by side, ask each without a key, write the table
 	$(BIN)/python -m benchmarks.installs
 
 .PHONY: bench-recall
