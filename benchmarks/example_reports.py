@@ -1,13 +1,15 @@
 """Write the documentation's example reports and their index, from runs of the program: `make example-reports`.
 
-A question on each condition of the bundled library is answered without a language model; `willowbark example` is
-replayed on the recorded answers of a strong one. No network, no key.
+A question on each condition of the bundled library, one on each of two drugs, and one that it cannot answer are asked
+without a language model; two runs of a strong one are replayed from its recorded answers. No network, no key.
 """
 
 import asyncio
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+
+from benchmarks.recorded import changes, replayed
 
 from willowbark.agents.report.model import ResearchReport
 from willowbark.teams.config import Settings
@@ -21,10 +23,14 @@ QUESTIONS: Mapping[str, str] = {
     "portal-hypertension": "Which existing drugs might treat portal hypertension?",
     "alzheimer": "Which existing drugs might treat Alzheimer disease?",
     "smoking": "Which drugs help people stop smoking?",
+    "varenicline": "Does varenicline help people stop smoking?",
+    "propranolol": "What might propranolol be repurposed for?",
     "gout": "Which existing drugs might treat gout?",
 }
 """By file; the bundled library holds nothing on the last one, which shows what then comes."""
 EXAMPLE = "kidney-by-a-model"
+RECORDED: Mapping[str, str] = {"migraine-by-a-model": "migraine"}
+"""By file: runs of a strong model that `benchmarks/recorded` holds, asked of the bundled library."""
 _HEAD = """# Example reports
 
 Each report was made by the program over the bundled library, whose texts are few and paraphrased: they show the form,
@@ -38,6 +44,8 @@ and are no basis for conclusions. `make example-reports` writes this page and al
 def make_reports() -> Iterator[tuple[str, ResearchReport]]:
     """Run the example and each question; yield the reports by file."""
     yield EXAMPLE, asyncio.run(replay_example())
+    for name, recording in RECORDED.items():
+        yield name, replay_recording(recording)
     for name, question in QUESTIONS.items():
         yield name, asyncio.run(research(question, offline=True, settings=Settings(), ledger=None))
 
@@ -49,6 +57,19 @@ async def replay_example() -> ResearchReport:
         report = event.report or report
     if report is None:
         raise SystemExit("the recorded example gave no report")
+    return report
+
+
+def replay_recording(name: str) -> ResearchReport:
+    """Replay a recorded run to its report.
+
+    Raises:
+        SystemExit: the run asked what its recording does not answer.
+    """
+    client, report = asyncio.run(replayed(name))
+    changed = changes(client)
+    if changed:
+        raise SystemExit(f"{name}:\n{changed}")
     return report
 
 
