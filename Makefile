@@ -292,8 +292,8 @@ example: install ## Record `willowbark example` anew from a recorded question (A
 example-whole: example excerpt example-reports picture ## Record the example anew with all that is made from it
 
 .PHONY: example-reports
-example-reports: install ## Write the documentation's example reports and their index
-	$(BIN)/python -m benchmarks.example_reports
+example-reports: install ## Write the documentation's example reports and their index (NAMES="gout smoking" for these alone)
+	$(BIN)/python -m benchmarks.example_reports $(NAMES)
 
 .PHONY: picture
 picture: dev ## Photograph the recorded example for the README (needs Chromium)
