@@ -20,6 +20,7 @@ from willowbark.tools.records.evidence import Evidence, merge
 from willowbark.tools.search import SourceReply, Status, rank
 from willowbark.tools.toolbox import InputKind
 from willowbark.tools.wording import counted, listed, short
+from willowbark.tools.works.drug_names import note_codes
 
 from .asking.fits import StudyTopic, TopicFit, topics_of
 from .asking.reader import ReadingCounts, UnreadRecord, WholeTexts
@@ -350,7 +351,7 @@ class Dossier(BaseModel, extra="forbid"):
             return []
         by_key = {read.study.key: read for found in self.in_order for read in found.studies}
         by_key |= {read.study.key: read for read in self.read_again}
-        titles = self._titles
+        titles = self._titles if by_key else {}
         return [self._match(read, titles.get(key, "")) for key, read in by_key.items()]
 
     @property
@@ -399,8 +400,9 @@ class Dossier(BaseModel, extra="forbid"):
         return {each.specialist: each.later for each in self.in_order if each.later and each.iteration == iteration}
 
     def pool(self) -> list[Evidence]:
-        """Return the records, deduplicated and ranked for the question."""
-        return rank(self.question, merge(record for finding in self.findings for record in finding.records))
+        """Return the records, deduplicated and ranked for the question, with the drugs that they name by a code."""
+        merged = merge(record for finding in self.findings for record in finding.records)
+        return rank(self.question, note_codes(merged))
 
     @property
     def answered(self) -> list[str]:

@@ -21,6 +21,8 @@ from willowbark.agents.autogen import (
     TextMessage,
     WithoutSettings,
 )
+from willowbark.tools.appraisal.appraised import conditions_of
+from willowbark.tools.appraisal.candidates import Candidate
 from willowbark.tools.appraisal.judgement import judge_candidates
 from willowbark.tools.mechanism import MechanismFindings
 
@@ -31,6 +33,7 @@ from .asking.claims import Verdicts
 from .asking.reader import WholeTexts
 from .assessment import AssessmentMessage, JudgeAssessment
 from .checking.checker import SentenceChecker
+from .checking.judged import leave_out, list_judged
 from .checking.written import WrittenAnswer
 from .findings import FindingsMessage
 from .report.answer_request import build_request
@@ -95,6 +98,8 @@ class WritingOutcome:
     """Why the agent's own model did not do it; None if it did, or if nobody was asked."""
     turns: list[TurnUsage] = field(default_factory=list)
     spent: RequestUsage = field(default_factory=no_usage)
+    refuted: Sequence[str] = ()
+    """The judge's sentences that their records do not bear out."""
 
 
 class ReportAgent(Analyst[ReportMemory], Component[ReportAgentConfig]):
@@ -154,8 +159,9 @@ class ReportAgent(Analyst[ReportMemory], Component[ReportAgentConfig]):
 
         # What a model writes or quotes, on the candidates that were not set aside.
         run.readings.hold(dossier.readings, dossier.studies, dossier.absent)
-        pool, appraised = await run.checked(dossier.asked, dossier.pool())
-        appraised = judge_candidates(appraised, memory.view)
+        pool, checked = await run.checked(dossier.asked, dossier.pool())
+        conditions = conditions_of(dossier.asked)
+        appraised = judge_candidates(checked, memory.view, run.readings.corrections, conditions)
         decision = memory.approval or Approval(decided_by="nobody")
         approval = decision.with_aside(appraised, dossier.asked, run.readings.corrections)
         aside = [c for c in appraised if c.has_verdict and not approval.lets(c.drug)]
@@ -173,6 +179,8 @@ class ReportAgent(Analyst[ReportMemory], Component[ReportAgentConfig]):
         )
         mechanisms = mechanisms_of(material)
         outcome = await self._write(material, mechanisms, aids, cancellation_token)
+        if outcome.refuted:
+            material = self._judge_again(material, checked, outcome.refuted)
 
         # Who wrote, at what cost, and what the report must admit.
         usage = run.account([*memory.usage, *outcome.turns]) if run.account is not None else ()
@@ -240,6 +248,19 @@ class ReportAgent(Analyst[ReportMemory], Component[ReportAgentConfig]):
             spent=sum_usage(outcome.spent, writing.usage),
         )
 
+    def _judge_again(self, material: Material, checked: Sequence[Candidate], refuted: Sequence[str]) -> Material:
+        """Return the material without the judge's sentences that its records do not bear out."""
+        *before, last = material.assessments
+        view = leave_out(last.view, frozenset(refuted))
+        judged = judge_candidates(checked, view, material.readings.corrections, conditions_of(material.asked))
+        by_drug = {candidate.drug: candidate for candidate in judged}
+        return replace(
+            material,
+            assessments=[*before, last.model_copy(update={"view": view})],
+            candidates=[by_drug[candidate.drug] for candidate in material.candidates],
+            aside=[by_drug[candidate.drug] for candidate in material.aside],
+        )
+
     def _name_analyst(self, failure: str | None) -> str:
         """Name who wrote, with why another one did, and how many calls failed."""
         analyst = analyst_name(self._model_client)
@@ -273,7 +294,8 @@ class ReportAgent(Analyst[ReportMemory], Component[ReportAgentConfig]):
         marker = self._run.marker
         request, basis = build_request(material, mechanisms, answer_of(material, mechanisms), marker)
         checker = SentenceChecker(self._checker or self._model_client, CHECKING, marker=lambda: marker)
-        return Answering(self.name, self._system_message, request, basis, checker, aids)
+        judged = list_judged(self._memory.view)
+        return Answering(self.name, self._system_message, request, basis, checker, aids, judged)
 
     def _to_config(self) -> ReportAgentConfig:
         checker = self._checker.dump_component() if self._checker else None
@@ -303,6 +325,7 @@ def answering_outcome(
         failure=answering.failure,
         turns=turns,
         spent=sum_usage(answering.usage, answering.checker.usage),
+        refuted=answering.refuted,
     )
 
 

@@ -1,4 +1,7 @@
-"""Write the documentation's example reports and their index, from runs of the program: `make example-reports`.
+"""Write the documentation's example reports and their index, from runs of the program.
+
+    python -m benchmarks.example_reports            all (`make example` does so too)
+    python -m benchmarks.example_reports gout       this one, and its line of the index
 
 A question on each condition of the bundled library, one on each of two drugs, and one that it cannot answer are asked
 without a language model; two runs of a strong one are replayed from its recorded answers. No network, no key.
@@ -35,8 +38,8 @@ RECORDED: Mapping[str, str] = {"migraine-by-a-model": "migraine"}
 _HEAD = """# Example reports
 
 Each report was made by the program over the bundled library, whose texts are few and paraphrased: they show the form,
-and are no basis for conclusions. `make example-reports` writes this page and all reports anew. Two show what a language
-model makes of the records, by its recorded answers; the others are what comes without one.
+and are no basis for conclusions. `python -m benchmarks.example_reports` writes this page and all reports anew. Two show
+what a language model makes of the records, by its recorded answers; the others are what comes without one.
 
 | question | read by | candidates | first line of the answer |
 |---|---|---|---|

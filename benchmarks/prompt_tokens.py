@@ -41,6 +41,8 @@ QUESTION = "Which existing drugs could prevent migraine attacks?"
 ROUNDS = 2
 CACHED_FROM = 1024  # tokens of a prefix that OpenAI and Anthropic keep at least
 _ROUND = re.compile(r"^Round: (\d+) of", re.MULTILINE)
+_NUMBER = re.compile(r"\[\d+\] ")
+"""Before each sentence that a prompt shows."""
 TAKES_S = 4.0  # of an answer where steps are counted: a real one outlasts what the code does meanwhile
 
 
@@ -93,7 +95,8 @@ class StandIn(ChatCompletionCache):
             "MendedDraft": lambda _: {"sentences": []},
             "CheckDraft": agreeing_check,
         }.get(kind)
-        if options.get("tool_choice") == "none":  # what a specialist says of what was read
+        is_choice = bool(options.get("tools")) and options.get("tool_choice") != "none"
+        if kind in ("others", "choice of searches") and not is_choice:  # what a specialist says of what was read
             usage = RequestUsage(prompt_tokens=len(text) // CHARACTERS_PER_TOKEN, completion_tokens=20)
             return CreateResult(finish_reason="stop", content="Trials were found.", usage=usage, cached=False)
         if answer is None:
@@ -114,7 +117,7 @@ class StandIn(ChatCompletionCache):
         return {"studies": [_drafted(study) for study in studies]}
 
     def _assemble(self, line: dict[str, Any]) -> Study:
-        document = Document.cut(line["title"], line["text"])
+        document = Document.cut(line["title"], _NUMBER.sub("", line["text"]))
         condition = next((each.name for each in find_conditions(document.whole)), "migraine")
         readings = [self._reader.read_document(document, drug, condition, line["key"]) for drug in line["drugs"]]
         study = assemble_study(readings, document)
@@ -166,7 +169,7 @@ def _judged(drug: str, lines: Sequence[dict[str, Any]]) -> dict[str, Any]:
 
 def fitting_all(messages: Sequence[LLMMessage]) -> dict[str, Any]:
     """An answer by which all studies are on what is asked."""
-    numbers = [line["number"] for line in _lines(messages) if "number" in line]
+    numbers = [int(number) for line in _lines(messages) for number in line]
     return {"fits": [{"number": number, "condition": "yes", "people": "yes"} for number in numbers]}
 
 

@@ -147,6 +147,19 @@ async def test_requests_held_up_by_a_busy_loop_do_not_start_at_once(monkeypatch:
     assert max(sum(start <= moment < start + 0.3 for moment in moments) for start in moments) <= 5
 
 
+async def test_a_burst_runs_ahead_of_the_pace_and_no_minute_has_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = Clock(held_until=1000.0)
+    monkeypatch.setattr(endpoints_module, "time", clock)
+    limiter, moments = RateLimiter(sleep=clock.sleep), list[float]()
+    for _ in range(90):
+        await limiter.wait("source", 40 / 60, burst=4)
+        moments.append(clock.now)
+
+    assert moments[4] == moments[0]
+    assert moments[5] - moments[4] == pytest.approx(1.5)
+    assert max(sum(start <= moment < start + 60 for moment in moments) for start in moments) <= 50
+
+
 @pytest.mark.parametrize("where", ["below a file", "a folder", "no database"])
 async def test_a_path_that_cannot_be_used_falls_back_and_says_so(where: str, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("This is no database, although it stands where one should stand. " * 20)

@@ -261,7 +261,7 @@ async def test_the_arguments_of_other_servers_mean_what_ours_do(tmp_path: Path) 
 
     assert (found.structuredContent or {})["count"] == 2
     asked = next(each.url.params for each in seen if "esearch" in each.url.path)
-    assert (asked["retmax"], asked["mindate"]) == ("2", f"{first_day('5y', today):%Y/%m/%d}")
+    assert (asked["retmax"], asked["mindate"]) == ("8", f"{first_day('5y', today):%Y/%m/%d}")
     assert [result.isError for result in refused] == [True, True, True]
     assert "either mindate or date_range" in text_of(refused[0])
     assert "date_range" in text_of(refused[1])

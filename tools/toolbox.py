@@ -28,6 +28,7 @@ from pydantic import (
 
 from .arguments import drop_absent, strict_schema
 from .errors import SourceRefused, UnreadableReply
+from .http.together import MeetingPoint
 from .http.transport import Transport
 from .lexicon import canonical_drug
 from .library import endpoints_of_environment
@@ -205,6 +206,7 @@ class EvidenceTool(BaseTool[Args, ToolReply]):
     """For one call, all its requests and retries included."""
     _after: Callable[[Sequence[Evidence]], None] | None = None
     _gate: ToolGate | None = None
+    _meeting: MeetingPoint | None = None
 
     def bind(
         self,
@@ -234,6 +236,14 @@ class EvidenceTool(BaseTool[Args, ToolReply]):
         self, args: Mapping[str, Any], cancellation_token: CancellationToken, call_id: str | None = None
     ) -> Any:
         """Run the tool with JSON arguments; a call that the gate refuses is answered with the reason."""
+        if self._meeting is None:
+            self._meeting = MeetingPoint()
+        async with self._meeting.join():
+            return await self._run_past_gate(args, cancellation_token, call_id)
+
+    async def _run_past_gate(
+        self, args: Mapping[str, Any], cancellation_token: CancellationToken, call_id: str | None
+    ) -> Any:
         if self._gate is None:
             return await super().run_json(args, cancellation_token, call_id)
         call = ToolCall(self.name, args, call_id or "")

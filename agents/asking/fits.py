@@ -31,6 +31,12 @@ class StudyTopic(BaseModel, frozen=True, extra="forbid"):
         return cls(aim=study.aim or "treat", condition=study.condition or title, people=study.people)
 
     @property
+    def line(self) -> str:
+        """The topic for a model, without what is not told."""
+        people = f" | {self.people}" if self.people else ""
+        return f"{self.aim} | {self.condition}{people}"
+
+    @property
     def name(self) -> str:
         """By which its fit is kept."""
         return " | ".join((self.aim, self.condition, self.people)).casefold()
@@ -85,7 +91,7 @@ async def ask_fits(
     """
     every = list(topics)
     numbered = every[:MOST_TOPICS]
-    lines = [{"number": number, **topic.model_dump()} for number, topic in enumerate(numbered, 1)]
+    lines = [{str(number): topic.line} for number, topic in enumerate(numbered, 1)]
     said = f"Question: {' '.join(question.split())}\n{enclose_lines(lines, marker)}"
     messages = to_ask(prompt("fit.md"), said, source="judge")
     answer: ModelAnswer[FitsDraft] = await ask([client], messages, FitsDraft, cancellation_token)

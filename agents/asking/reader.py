@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import chain, pairwise
+from itertools import chain
 from typing import Any
 
 from pydantic import BaseModel
@@ -37,10 +37,11 @@ from .answers import PROMPTS_VERSION, ModelAnswer, add_usage, analyst_name, ask,
 from .batches import AT_ONCE, Gathered
 from .claims import plain
 from .drafts import StudiesDraft, StudyDraft
+from .numbering import number_lines, number_sentences, show_passages
 from .studies import CheckedStudy, Refused, checked_study, joined
 
-BATCH = 20  # most records of a prompt, whose answer then is within 8,192 tokens; the instructions are sent once for all
-BATCH_CHARACTERS = 40_000  # of the records of one prompt on average
+BATCH = 28  # most records of a prompt, whose answer then is within 8,192 tokens; the instructions are sent once for all
+BATCH_CHARACTERS = 50_000  # of the records of one prompt on average
 WHOLE_CHARACTERS = 60_000  # of the records of one prompt on average, where their full texts are shown whole
 MAX_DRUGS = 10  # of one record asked about by name; a model may add others
 TABLE_CHARACTERS = 2_000  # of the rows of a full text's tables in a prompt
@@ -82,37 +83,48 @@ class ToRead:
 
     @property
     def line(self) -> dict[str, Any]:
-        """The record for a model: key, title, the abstract, drugs; an ellipsis for sentences that are not shown."""
+        """The record for a model: key, title, the abstract by numbered sentences, the same of its full text, drugs."""
         title = [sentence.quote for sentence in self.page.sentences if sentence.headed == "title"]
-        text = [sentence for sentence in self.page.sentences if sentence.headed != "title"]
-        telling = [each for each in text if not self.in_short or each.zone in "RC"] or text
-        shown = [each.quote for each in telling[:1]]
-        for before, each in pairwise(telling):
-            shown.append(each.quote if each.order == before.order + 1 else f"… {each.quote}")
-        line: dict[str, Any] = {"key": self.record.key, "title": " ".join(title), "text": " ".join(shown)}
-        for name, texts in self._list_full_text().items():
-            if texts:
-                line[name] = texts
+        line: dict[str, Any] = {"key": self.record.key, "title": " ".join(title), "text": show_passages(self._abstract)}
+        for name, parts in self._full_text.items():
+            if parts:
+                line[name] = [f"{heading}: {show_passages(passages)}" for heading, passages in parts]
         return {**line, "drugs": list(self.drugs[:MAX_DRUGS])}
 
-    def _list_full_text(self) -> dict[str, list[str]]:
-        """List what is shown of the full text under the names of the prompt, each part below its heading."""
+    @cached_property
+    def passages(self) -> dict[str, str]:
+        """What a model is shown by number: sentences, of a full text's results as `r1`, rows of its tables as `t1`."""
+        parts = chain.from_iterable(self._full_text.values())
+        return dict(chain(self._abstract.items(), *(passages.items() for _, passages in parts)))
+
+    @cached_property
+    def _abstract(self) -> dict[str, str]:
+        """The sentences of the text that are shown, by number."""
+        every = self.page.sentences
+        telling = [sentence for sentence in every if not self.in_short or sentence.zone in "RC"]
+        return number_sentences(telling) or number_sentences(every)
+
+    @cached_property
+    def _full_text(self) -> dict[str, list[tuple[str, dict[str, str]]]]:
+        """What is shown of the full text under the names of the prompt: headings, each with its numbered passages."""
         if self.is_whole:
             parts = places(excerpted(self.record, WHOLE_SHOWN, WHOLE_SHOWN))
         elif self.in_short:
             parts = []
         else:
             parts = places(excerpted(self.record, TABLE_CHARACTERS), "table")
-        lines = [(part.kind, f"{part.title}: {part.text}") for part in parts]
+        results = [part for part in parts if part.kind == "results"]
+        tables = [part for part in parts if part.kind == "table"]
         return {
-            "results": [line for kind, line in lines if kind == "results"],
-            "tables": [line for kind, line in lines if kind == "table"],
+            "results": number_lines(results, "r", by_rows=False),
+            "tables": number_lines(tables, "t", by_rows=True),
         }
 
     @property
     def characters(self) -> int:
         """Characters of the record in a prompt."""
-        return len(self.page.whole) + sum(map(len, chain(*self._list_full_text().values())))
+        parts = chain.from_iterable(self._full_text.values())
+        return len(self.page.whole) + sum(len(heading) + len(show_passages(shown)) for heading, shown in parts)
 
 
 class WholeTexts(BaseModel, frozen=True, extra="forbid"):

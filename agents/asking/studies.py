@@ -7,7 +7,7 @@ what a model words itself stays only if each of its words is the record's: no te
 import re
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeVar
@@ -40,6 +40,7 @@ from willowbark.tools.records.study import (
 
 from .claims import Claim, drugs_named, locate, passage_of, plain
 from .drafts import ArmDraft, ComparisonDraft, HarmDraft, StatementDraft, StudyDraft
+from .numbering import UnknownPassage, words_at
 
 if TYPE_CHECKING:
     from .reader import ToRead
@@ -75,7 +76,7 @@ _ADVICE = frozenset({"give", "avoid", "harms"})
 """What authors state in sentences that may say what should be done."""
 
 
-D = TypeVar("D")
+D = TypeVar("D", ComparisonDraft, HarmDraft, StatementDraft)
 P = TypeVar("P")
 
 
@@ -157,6 +158,15 @@ def _place(part: StudyPart) -> tuple[object, ...]:
     return tuple(getattr(part, name, None) for name in ("arm", "versus", "drug", "passage"))
 
 
+def with_words(draft: D, passages: Mapping[str, str]) -> D:
+    """Return a part of a study with the words of the passages that it names by number.
+
+    Raises:
+        UnknownPassage: it names a passage that its record does not have.
+    """
+    return draft.model_copy(update={"quote": words_at(draft.quote, passages)})
+
+
 def drug_name(name: str) -> str:
     """Return the generic name of a drug as a model writes it, in lower case."""
     return canonical_drug(name) or " ".join(name.split()).casefold()
@@ -170,6 +180,7 @@ class _Check:
         self._record = given.record
         self._page = given.page
         self._is_whole = given.is_whole
+        self._passages = given.passages
         self._text = plain(" ".join([given.page.whole, *(place.text for place in places(given.record))]))
         self._words = frozenset(_WORD.findall(self._text))
         self._drugs = frozenset({*given.drugs, *(name for name, _, _ in given.page.drugs)})
@@ -230,8 +241,8 @@ class _Check:
         """Yield the parts that stand, and note why the others do not."""
         for order, draft in enumerate(drafts, 1):
             try:
-                yield make(draft)
-            except Refused as problem:
+                yield make(with_words(draft, self._passages))
+            except (Refused, UnknownPassage) as problem:
                 self._dropped.append(f"{what} {order} {problem}")
 
     def _find_drugs(self, names: Iterable[str]) -> tuple[str, ...]:

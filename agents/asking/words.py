@@ -24,6 +24,8 @@ from .drafts import JudgeDraft
 
 SMALL = 12
 """Up to which a whole number may be a count of studies or levels, which stands in no record."""
+UNSAID = "for a reason that is not shown"
+"""Why a drug is not for the people asked about, where the words do not stand: that it is not is still the judge's."""
 _MARKUP = re.compile(r"https?:|www\.|\w@\w|[<>`|]\S|\]\(|\b[\w-]+\.(?:com|org|net|invalid|example|io)\b", re.IGNORECASE)
 _FIGURE = re.compile(r"\d+(?:[.,]\d+)*")
 
@@ -85,7 +87,7 @@ class CheckedWords:
                         reason=self.keep(each.reason, each.keys),
                         keys=self._read(each.keys),
                         domains=domains,
-                        not_for=self.keep(each.not_for),
+                        not_for=self.keep(each.not_for) or (UNSAID if each.not_for.strip() else ""),
                     )
                 )
         decides = [self._reason(decide.text, decide.keys) for decide in draft.decides]

@@ -30,6 +30,7 @@ COLUMNS = tuple(WIDTHS)
 """Columns in order, with their widths in the workbook in characters."""
 REVIEWER = ("reviewer_verdict", "reviewer_note")
 """Columns left for the reviewer, which `willowbark correct --from` reads."""
+_CORRECTIONS = ("record", "drug", "correction", "by", "on")
 VERDICTS = ("supports", "contradicts", "inconclusive", "not assessed", "exclude")
 _ASKED = ("population", "intervention", "comparator", "outcome", "result")
 _VALUES: tuple[ValueKind, ...] = ("estimate", "dose", "tolerability")
@@ -41,6 +42,7 @@ _ABOUT = (
     "figures and passage: verbatim from the record; section is where the passage occurs; in_figures is "
     "another sentence, which gives the result in figures where the passage does not.",
     "reviewer_verdict and reviewer_note are for you.",
+    "Corrections: what people said of records and drugs, as the report took it.",
     "Comparisons: one row per comparison of a study, as its reader read it; place 1 decides. An empty cell means not "
     "reported, or not read by this reader.",
 )
@@ -64,9 +66,12 @@ def as_xlsx(report: "ResearchReport") -> bytes:
         head = book.add_format({"bold": True, "text_wrap": True, "valign": "top", "bottom": 1})
         sheet = book.add_worksheet("Evidence")
         compared = book.add_worksheet("Comparisons")
+        words = book.add_worksheet("Corrections")
         about = book.add_worksheet("About")
         last = _fill(sheet, (*COLUMNS, *REVIEWER), list(_rows(report)), head, text)
         _fill(compared, tuple(COMPARISON_COLUMNS), [tuple(row.values()) for row in report_rows(report)], head, text)
+        corrections = [(word.record, word.drug, word.line, ", ".join(word.by), word.on) for word in report.corrections]
+        _fill(words, _CORRECTIONS, corrections, head, text)
         choice = {"validate": "list", "source": list(VERDICTS), "ignore_blank": True}
         sheet.data_validation(1, len(COLUMNS), max(last, 1), len(COLUMNS), choice)
         about.set_column(0, 0, 110)

@@ -166,6 +166,7 @@ _OPTIONS: dict[str, tuple[Any, Any]] = {
     "exclude": _option(str, "Leave the record out, for this reason (PRISMA): wrong population, …", metavar="REASON"),
     "add": _option(bool, "Add the record, by its number or from --file.", "--add"),
     "file": _option(Path, "File that holds the record to add.", **_FILE),
+    "count": _option(bool, "Let the record count for the drug, though the judge struck it.", "--count"),
     "set_aside": _option(bool, "Leave the drug out of the report, now and in later runs.", "--set-aside"),
     "undo": _option(bool, "Take back what you said of the record or drug.", "--undo"),
     "every_condition": _option(bool, "What the record says holds whatever the condition.", "--every-condition"),
@@ -179,6 +180,7 @@ _OPTIONS: dict[str, tuple[Any, Any]] = {
     "table": _option(Path, "A table of `export --to csv` that you edited.", "--from", **_FILE),
     "listed": _option(bool, "List who said what of this run.", "--list"),
     "labels": _option(Path, "Write what people said as labels for `make train`.", **_FILE),
+    "rewrite": _option(bool, "Have the run's model, or --model, write the answer again.", "--rewrite"),
     "blind": _option(bool, "Ask before the reading is shown.", "--blind"),
     "top": _option(int, "Rows to look at.", default=10, min=1, max=100, metavar="N"),
     "most_records": _option(int, "Most records per condition and source.", "--records", default=300, min=1),
@@ -430,6 +432,7 @@ def diff(
     "add",
     "file",
     "set_aside",
+    "count",
     "undo",
     "every_condition",
     "quote",
@@ -446,6 +449,8 @@ def correct(
     table: Path | None,
     listed: bool,
     labels: Path | None,
+    rewrite: bool,
+    model: str | None,
     runs: Path | None,
     settings: Path | None,
     **given: Any,
@@ -453,8 +458,10 @@ def correct(
     """Correct what a run read. The report is made again at once, and later runs use it.
 
     Say what a record says of a drug (--says), a field of its study (--field with --value), that it is left out
-    (--exclude) or added (--add), that a drug is set aside (--set-aside), or all that you edited in the spreadsheet of
-    `export --to csv` (--from). Without any of these, the report takes what colleagues added to `corrections.jsonl`.
+    (--exclude) or added (--add), that a row counts that the judge struck (--count), that a drug is set aside
+    (--set-aside), or all that you edited in the spreadsheet of `export --to csv` or xlsx (--from). Without any of
+    these, the report takes what colleagues added to `corrections.jsonl`. --rewrite then has a model write the answer
+    again.
     """
     from ..run import history  # noqa: PLC0415  loads the ledger
     from . import correct as face  # noqa: PLC0415  the whole team
@@ -466,6 +473,8 @@ def correct(
         return
     asked = {name: value for name, value in given.items() if value is not None and value is not False}
     faces.terminal.write_lines(face.correct(run_id, root, record, asked, table, by))
+    if rewrite:
+        faces.terminal.write_lines(face.rewrite(run_id, root, model))
 
 
 @command()

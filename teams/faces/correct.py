@@ -12,11 +12,13 @@ from willowbark.tools.whole_file import write_file
 from willowbark.tools.wording import counted
 
 from ..ledger import DEFAULT_PATH, Ledger
-from ..run.changes import ChangeRequest, parse_value, read_table
+from ..run.changes import ChangeRequest, parse_value
 from ..run.correcting import ask_changes
+from ..run.edited_tables import read_table
 from ..run.history import stored_report
 from ..run.labels import labels_of_run
 from ..run.report_changes import tell_changes
+from ..run.rewriting import rewrite_run
 
 
 def correct(
@@ -56,6 +58,23 @@ def correct(
     moved = tell_changes(before, made.model_dump(mode="json")) if before else []
     number = counted(len(made.corrections), "correction")
     return [*(moved or ["No drug's evidence moved."]), f"Run {run_id}: {number}; next: willowbark show {run_id}"]
+
+
+def rewrite(run_id: str, root: Path, model: str | None) -> list[str]:
+    """Have a model write a run's answer again, and return a line on it.
+
+    Args:
+        run_id: of this folder's ledger.
+        root: folder of run folders.
+        model: by name; None takes the run's own.
+
+    Raises:
+        UsageError: there is no such model, the run has none, or it wrote nothing that stands.
+    """
+    with Ledger.existing(DEFAULT_PATH) as ledger:
+        made = asyncio.run(rewrite_run(run_id, ledger, model=model, root=root))
+    assert made.written is not None  # of a run that was just written
+    return [made.written.provenance]
 
 
 def list_words(run_id: str) -> list[str]:

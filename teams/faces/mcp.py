@@ -33,6 +33,7 @@ from willowbark.agents.baseline import BaselineChatCompletionClient
 from willowbark.agents.findings import EvidenceDigest
 from willowbark.agents.report.charts import count_studies, forest_plots_of
 from willowbark.agents.report.content import DISCLAIMER
+from willowbark.agents.report.follow_up import AnswerWithin
 from willowbark.agents.report.model import ResearchReport
 from willowbark.agents.report.whole import WholeAnswer
 from willowbark.agents.specialist import SpecialistAgent
@@ -73,7 +74,7 @@ from ..run.correcting import ask_changes
 from ..run.history import runs_in_ledger, stored_report
 from ..run.options import RunOptions
 from ..run.research import research_stream, resume_stream
-from ..run.within import AnswerWithin, ask_within
+from ..run.within import ask_within
 from .standard_input import lines_of_input
 
 HOST = "127.0.0.1"

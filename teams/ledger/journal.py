@@ -23,6 +23,7 @@ from .database import Database, LedgerError, Statement, digest, pack, unpack, un
 _KEPT_FIELDS = "request source method url sent attempt status content_type elapsed_s error".split()
 CORRECTIONS = "what people said before the run"
 CORRECTED = "what people have said since"
+REWRITTEN = "what a model wrote after people corrected it"
 FORMER = "the report before people corrected it"
 """Subjects of readings that a run takes from people, and of the report that it made without the latter."""
 MODEL = "model"

@@ -37,12 +37,14 @@ from .suitability import WITHDRAWN, is_barred
 DrugPlace = Literal[
     "withdrawn", "unsuited", "standard", "failed", "preclinical", "mixed", "benefit", "missed", "not_judged"
 ]
-Cause = Literal["", "one_trial", "no_clear_trial", "one_against", "combinations", "reviews", "no_trial"]
+Cause = Literal[
+    "", "one_trial", "no_clear_trial", "one_against", "combinations", "called_effective", "reviews", "no_trial"
+]
 """Why a drug is not judged; empty for one that is.
 
 `one_trial`: a single trial reports benefit. `no_clear_trial`: its trials against placebo or nothing were not read
-clearly enough to count. `one_against`: all that speaks is a study against it, which is no such trial. `no_trial`: no
-record has one."""
+clearly enough to count. `called_effective`: only reviews support it. `one_against`: all that speaks
+is a study against it, which is no such trial. `no_trial`: no record has one."""
 ENOUGH_TRIALS = 2  # that report benefit
 REVIEWS = frozenset({StudyDesign.systematic_review, StudyDesign.narrative_review, StudyDesign.guideline})
 
@@ -299,7 +301,10 @@ def _find_cause(candidate: Candidate, tally: TrialTally) -> Cause:
     if tally.combined and tally.combined == len(designs):
         return "combinations"
     if designs and all(item.design in REVIEWS for item in designs):
-        return "reviews"
+        return "called_effective" if candidate.appraisal.supporting else "reviews"
+    behind = [record.item for record in candidate.records if record.key in candidate.appraisal.supporting]
+    if behind and all(item.design in REVIEWS for item in behind):
+        return "called_effective"
     return "no_trial"
 
 

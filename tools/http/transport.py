@@ -48,7 +48,6 @@ _FORBIDDEN = 403
 _NO_ACCESS = frozenset({401, _FORBIDDEN})
 _MAX_REDIRECTS = 3
 _MOVED_FOR_GOOD = frozenset({301, 308})
-_LONG_URL_BYTES = 2000  # servers differ; longer requests are sent by POST where the source accepts it
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,7 +251,7 @@ class Transport:
         read: Callable[[Reply], T],
         params: Mapping[str, object] | None = None,
         also: Collection[int] = (),
-        post_if_long: bool = False,
+        longest_query: int | None = None,
         carrier: Carrier | None = None,
         needs_key: bool = False,
     ) -> T:
@@ -264,7 +263,8 @@ class Transport:
             read: parses a reply; must be pure, since it runs once per attempt.
             params: query parameters; None values are left out.
             also: statuses besides 2xx that `read` handles (404 as "no such record", say).
-            post_if_long: send long parameters in the body; for sources that accept both.
+            longest_query: bytes of parameters beyond which these go into the body, for sources that accept both; None
+                keeps them in the URL.
             carrier: carries the request to the public source; None sends it by our own HTTP client, as a replacement
                 server and `network` always get it.
             needs_key: refuse to ask the public source without a key.
@@ -279,7 +279,7 @@ class Transport:
         query = urlencode(clean)
         url = f"{self.endpoints[source].base_url}/{path}"
         shown_url = f"{url}?{query}" if query else url
-        method = "POST" if post_if_long and len(query) > _LONG_URL_BYTES else "GET"
+        method = "GET" if longest_query is None or len(query) <= longest_query else "POST"
         hashed = self._hash(source, path, clean)
         request = Request(source, method, url, shown_url=shown_url, hash=hashed, also=also)
         request = replace(request, carrier=carrier, needs_key=needs_key)
@@ -485,7 +485,7 @@ class Transport:
         endpoint = self.endpoints[source]
         if endpoint.per_second is not None:
             name = endpoint.host if self.endpoints.is_public else endpoint.base_url  # one server may stand for many
-            await self._limiter.wait(name, endpoint.per_second * LIMIT_SHARE)
+            await self._limiter.wait(name, endpoint.per_second * LIMIT_SHARE, endpoint.burst)
 
 
 def _with_query(request: Request, query: str, endpoint: Endpoint) -> Request:

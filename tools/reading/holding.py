@@ -77,7 +77,7 @@ def hold_to_passage(reading: Reading, document: Document) -> HeldReading:
         changes |= {"role": "comparator"}
         if reading.comparator in INERT and not says("nothing", passage.text):
             changes |= {"comparator": "not_reported"}  # what was no better than it tells nothing of it beside placebo
-    if reading.effect == "better" and passage.is_given_before(reading.drug):
+    if passage.is_given_before(reading.drug):
         changes |= {"role": "mentioned", "effect": "not_reported"}
     if _is_on_other(reading, document):
         changes |= {"match": "other"}

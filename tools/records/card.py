@@ -55,6 +55,8 @@ class SourceCard(BaseModel, frozen=True, extra="forbid"):
     documentation: str
     per_second: float = Field(gt=0)
     """Requests per second: the published limit, or a modest one if there is none."""
+    burst: int = Field(default=0, ge=0)
+    """Requests that may go at once beyond the even pace, where a source counts them by the minute."""
     typical_s: float = Field(default=0.8, gt=0)
     """Typical response time in seconds, for rehearsals; assumed, as none is published."""
     wires: tuple[WireName, ...] = ("httpx",)

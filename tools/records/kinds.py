@@ -340,6 +340,8 @@ class Paper(Fields, frozen=True):
     concepts: list[str] = []
     """Fields and topics that OpenAlex assigns, most certain first; at most ten."""
     chemicals: list[str] = []
+    drug_codes: dict[str, str] = {}
+    """Drugs by the research codes under which its text names them; registered trials of the run say which is whose."""
     nct_ids: list[str] = []
     """Trials that it names or is registered with."""
     trust_state: str | None = None

@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from ...errors import SearchError
 from ...http.reply import Reply, at, dicts, entries, read_each, reported
 from ...http.transport import Transport
 from ...lexicon import condition_synonyms
@@ -69,19 +70,30 @@ class UniProt(LookUps):
 
     async def find_wanted(self, names: Sequence[str]) -> tuple[Sequence[str], list[str]]:
         """Return accessions of drugs' human targets (gene symbols if no accession is known), and notes."""
-        told, notes = await mechanisms_of(names, self.transport)
-        found: list[str] = []
-        known: set[str] = set()
-        for _, entry in told:
-            if organism := entry.get("organism"):
-                notes.append(f"{entry.get('target_name') or 'a target'} is of {organism}, not human")
-                continue
-            genes = entry.get("gene_symbols") or []
-            accessions = entry.get("uniprot_ids") or []
-            found += accessions[:MAX_TARGETS] or [gene for gene in genes[:MAX_TARGETS] if gene not in known]
-            known |= set(genes) if accessions else set()
-        safe = (name for name in found if is_code(name, 2, 20, "-"))
-        return list(dict.fromkeys(safe)), list(dict.fromkeys(notes))
+        (told, notes), _ = await asyncio.gather(
+            mechanisms_of(names, self.transport),
+            self._fetch_ahead(names),
+        )
+        entries = [entry for _, entry in told]
+        strangers = [
+            f"{entry.get('target_name') or 'a target'} is of {organism}, not human"
+            for entry in entries
+            if (organism := entry.get("organism"))
+        ]
+        return _list_targets(entries), list(dict.fromkeys([*notes, *strangers]))
+
+    async def _fetch_ahead(self, drugs: Sequence[str]) -> None:
+        """Request the targets that Open Targets knows: it answers long before ChEMBL, which then adds few or none.
+
+        Always before the others, whichever database is faster, so that a run and its replay ask the same.
+        """
+        try:
+            reply = await OpenTargets(self.transport).look_up(*drugs)
+            drug_records = [record.record for record in reply.records if isinstance(record.record, Drug)]
+            entries = [entry for record in drug_records for entry in record.mechanisms]
+            await self.transport.shelf.take(self.name, _list_targets(entries), self.fetch)
+        except SearchError:
+            return  # whoever needs it asks again, and tells
 
     async def fetch(self, names: Sequence[str]) -> dict[str, Item]:
         batches = [names[start : start + MAX_PROTEINS] for start in range(0, len(names), MAX_PROTEINS)]
@@ -95,6 +107,20 @@ class UniProt(LookUps):
     async def _ask(self, query: str) -> tuple[Sequence[Mapping[str, Any]], str]:
         params = {"query": query, "fields": _FIELDS, "size": _PAGE, "format": "json"}
         return await self.transport.get(self.name, self.path, params=params, read=parse_page)
+
+
+def _list_targets(entries: Iterable[Mechanism]) -> list[str]:
+    """List the human proteins on which drugs act: accessions, and gene symbols where none is known."""
+    targets: list[str] = []
+    genes_of_accessions: set[str] = set()
+    for entry in entries:
+        if entry.get("organism"):
+            continue
+        genes = entry.get("gene_symbols") or []
+        accessions = entry.get("uniprot_ids") or []
+        targets += accessions[:MAX_TARGETS] or [gene for gene in genes[:MAX_TARGETS] if gene not in genes_of_accessions]
+        genes_of_accessions |= set(genes) if accessions else set()
+    return list(dict.fromkeys(name for name in targets if is_code(name, 2, 20, "-")))
 
 
 def _any_of(names: Iterable[str]) -> str:

@@ -26,6 +26,7 @@ CARD = SourceCard(
     address="https://api.fda.gov",
     documentation="https://open.fda.gov/apis/drug/drugsfda/",
     per_second=4,  # 240 a minute
+    burst=20,
     key="OPENFDA_API_KEY",
     key_in="parameter",
     without_key="openFDA gives 1,000 drug labels and approvals a day, not 120,000",

@@ -31,6 +31,7 @@ CARD = SourceCard(
     address="https://clinicaltrials.gov/api/v2",
     documentation="https://clinicaltrials.gov/data-api/api",
     per_second=50 / 60,  # none published; beyond some 50 a minute from one address its firewall is reported to refuse
+    burst=4,
     wires=("requests", "httpx", "the standard library"),
     way_out="a download from clinicaltrials.gov (JSON or CSV) can be given as a file",
     hosts=("clinicaltrials.gov",),

@@ -5,6 +5,7 @@ https://www.nlm.nih.gov/bsd/licensee/elements_descriptions.html.
 """
 
 import asyncio
+import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import date
@@ -16,6 +17,7 @@ from pydantic import BeforeValidator, Field, StringConstraints
 from ...arguments import list_entries
 from ...errors import RateLimitError, SourceRefused, SourceUnavailable, UnreadableReply
 from ...http.reply import Reply, at, count, read_each
+from ...http.together import gather_names
 from ...http.xml import attribute, every, first, read_items, text_of
 from ...lexicon import find_conditions
 from ...lexicon.conditions import is_in_mesh
@@ -61,7 +63,11 @@ CARD = SourceCard(
     specialist="literature",
 )
 
-IDS_PER_FETCH = 90  # above 200 NCBI asks for POST; its servers are reported to fail GETs from 100 on
+IDS_PER_FETCH = 200
+PAGES_PER_SEARCH = 4
+"""Pages of which one request lists the hits; numbers are small, and a later page costs no search."""
+_IDS_PER_GET = 90  # above 200 NCBI asks for POST; its servers are reported to fail GETs from 100 on
+_LONGEST_QUERY = 2000  # bytes in a URL
 _LONGEST_TRANSLATION = 1000  # characters kept
 _SHORTEST_MAPPED = 6  # letters per word; shorter ones are abbreviations, which PubMed mostly maps to something else
 _GROUP = re.compile(r"[^()]+")
@@ -103,17 +109,39 @@ class PubMed(Source):
         most = max(1, max_results)
         wanted = " OR ".join(f'"{kind}"[Publication Type]' for kind in asked.publication_types)
         term = f"({with_headings(query)}) AND ({wanted})" if wanted else with_headings(query)
-        start = (asked.page - 1) * most
-        params = {"term": term, "retmode": "json", "sort": "relevance", "retmax": most, "retstart": start or None}
+        params: dict[str, object] = {"term": term, "retmode": "json", "sort": "relevance"}
         if asked.mindate or asked.maxdate:
             first = asked.mindate or _EARLIEST
             last = asked.maxdate or _LATEST
             params |= {"datetype": "pdat", "mindate": f"{first:%Y/%m/%d}", "maxdate": f"{last:%Y/%m/%d}"}
         with self.transport.shelf.queue(self.name) as reached:
-            hits = await self._ask("esearch.fcgi", params, partial(_hits, start))
+            hits = await self._find_page(params, asked.page, most)
+            wanted_by_all = await gather_names(hits.pmids)
             await reached()
-            fetching = self.transport.shelf.take(self.name, hits.pmids, partial(self._fetch, due=True))
+            fetching = self.transport.shelf.take(self.name, wanted_by_all, partial(self._fetch, due=True))
         return self._reply(query, term, hits, await fetching)
+
+    async def _find_page(self, params: Mapping[str, object], page: int, most: int) -> PubMedHits:
+        """Return a page of a search's hits; one request lists those of several pages."""
+        block, place = divmod(page - 1, PAGES_PER_SEARCH)
+        hits = await self._find_hits(params, block * PAGES_PER_SEARCH * most, PAGES_PER_SEARCH * most)
+        pmids = hits.pmids[place * most : (place + 1) * most]
+        start = (page - 1) * most
+        if place and not pmids and hits.total > start:  # the server lists fewer hits at once than it was asked for
+            return await self._find_hits(params, start, most)
+        return hits._replace(pmids=pmids)
+
+    async def _find_hits(self, params: Mapping[str, object], start: int, most: int) -> PubMedHits:
+        """Return hits from a place on, asked once a run."""
+        whole = {**params, "retmax": most, "retstart": start or None}
+        name = json.dumps(whole, sort_keys=True)
+
+        async def ask(names: list[str]) -> dict[str, PubMedHits]:
+            hits = await self._ask("esearch.fcgi", whole, partial(_hits, start))
+            return dict.fromkeys(names, hits)
+
+        found = await self.transport.shelf.take(f"searches of {self.name}", [name], ask)
+        return found[name]
 
     async def papers(self, *pmids: str) -> SourceReply:
         """Return publications by PMID; the reply names those missing from PubMed.
@@ -142,19 +170,23 @@ class PubMed(Source):
         return self.reply(f"citations of PMID {number}", found, problems=problems, notes=links.notes)
 
     async def _fetch(self, pmids: Sequence[str], due: bool = False) -> dict[str, Item]:
-        found = dict[str, Item]()
-        for start in range(0, len(pmids), IDS_PER_FETCH):
-            batch = pmids[start : start + IDS_PER_FETCH]
-            asked = {"id": ",".join(batch), "retmode": "xml"}
-            articles = await self._ask("efetch.fcgi", asked, partial(_articles, due=due))
-            by_pmid = {record.record.pmid: record for record in articles.records}
-            found |= {pmid: Item(by_pmid.get(pmid), articles.unread) for pmid in batch}
-        return found
+        batches = [pmids[start : start + IDS_PER_FETCH] for start in range(0, len(pmids), IDS_PER_FETCH)]
+        pages = await asyncio.gather(*(self._fetch_batch(batch, due=due) for batch in batches))
+        return {pmid: item for page in pages for pmid, item in page.items()}
 
-    async def _ask(self, path: str, params: Mapping[str, object], read: Callable[[Reply], T]) -> T:
+    async def _fetch_batch(self, pmids: Sequence[str], *, due: bool) -> dict[str, Item]:
+        asked = {"id": ",".join(pmids), "retmode": "xml"}
+        longest = _LONGEST_QUERY if len(pmids) <= _IDS_PER_GET else 0
+        articles = await self._ask("efetch.fcgi", asked, partial(_articles, due=due), longest)
+        by_pmid = {record.record.pmid: record for record in articles.records}
+        return {pmid: Item(by_pmid.get(pmid), articles.unread) for pmid in pmids}
+
+    async def _ask(
+        self, path: str, params: Mapping[str, object], read: Callable[[Reply], T], longest: int = _LONGEST_QUERY
+    ) -> T:
         # NCBI expects these in every request: https://www.ncbi.nlm.nih.gov/books/NBK25497/
         base = {"db": "pubmed", "tool": "willowbark", "email": self.transport.endpoints.email}
-        return await self.transport.get(self.name, path, params={**base, **params}, read=read, post_if_long=True)
+        return await self.transport.get(self.name, path, params={**base, **params}, read=read, longest_query=longest)
 
     def _reply(self, query: str, sent: str, hits: PubMedHits, found: Mapping[str, Item]) -> SourceReply:
         records = [record for pmid in hits.pmids if (record := found[pmid].record)]
