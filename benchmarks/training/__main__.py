@@ -1,6 +1,6 @@
 """Trains the reader that reads a record once, from labels and a folder of abstracts to one file of weights.
 
-    python -m benchmarks.training FOLDER [--out FOLDER] [--passes 3] [--minutes 100] [--threads 2] [--closing]
+    python -m benchmarks.training FOLDER [--out FOLDER] [--passes 3] [--seed 7] [--minutes 100] [--closing]
     python -m benchmarks.training --smoke
 
 FOLDER holds abstracts (`world_half.jsonl.gz`, `corpus_half.jsonl.gz`), trials with a registered p value
@@ -168,6 +168,7 @@ def main() -> None:
     parser.add_argument("folder", type=Path, nargs="?", help="abstracts, registered outcomes, whole readings")
     parser.add_argument("--out", type=Path, default=Path("build/reader"), help="checkpoints, weights and card")
     parser.add_argument("--passes", type=float, default=3.0, help="over all training records")
+    parser.add_argument("--seed", type=int, default=Plan().seed, help="of what is drawn by chance")
     parser.add_argument("--minutes", type=float, help="wall clock by which the rate has fallen")
     parser.add_argument(
         "--threads", type=int, default=1, help="of the processor: on a busy machine one is faster than two"
@@ -183,7 +184,7 @@ def main() -> None:
         parser.error(f"{options.folder or 'no folder'}: name a folder with abstracts, or --smoke")
     else:
         options.out.mkdir(parents=True, exist_ok=True)
-        plan = Plan(epochs=options.passes, minutes=options.minutes)
+        plan = Plan(epochs=options.passes, minutes=options.minutes, seed=options.seed)
         card = train(read_sources(options.folder), plan, options.out, closing=options.closing)
     print(json.dumps(card, indent=1, default=float))
 
