@@ -31,11 +31,13 @@ from benchmarks.training.export import build_model, list_heads, measure_ranges
 from benchmarks.training.fitting import Fit, Plan, predict, predict_roles, refine_roles, score
 from benchmarks.training.made import make_sources
 from benchmarks.training.network import Network, load_base
+from benchmarks.training.thresholds import ROLE_RIGHT, find_least
 from benchmarks.training.vocabulary import PACKAGE, Vocabulary, drop_seldom, find_base, read_vocabulary
 from benchmarks.training.word_heads import learn_words
 
 from willowbark.tools.reading.document import Document
 from willowbark.tools.reading.fields import CONDITION_ROLES, FIELDS
+from willowbark.tools.reading.learned import ROLE, SHOWN
 from willowbark.tools.reading.pooled import load_pooled
 from willowbark.tools.reading.view import Pieces, View
 from willowbark.tools.reading.words import WordHead
@@ -52,6 +54,8 @@ class Trained(NamedTuple):
     vocabulary: Vocabulary
     words: WordHead
     settled: Settled
+    role_from: float
+    """Least probability from which on the part of a condition is told."""
 
 
 def train(sources: Sequence[Source], plan: Plan, out: Path, *, closing: bool) -> dict[str, Any]:
@@ -73,7 +77,7 @@ def train(sources: Sequence[Source], plan: Plan, out: Path, *, closing: bool) ->
     predictions = predict(network, parts["development"])
     verdicts = list_verdicts(predictions, words)
     settled = settle(verdicts, UNSURE)
-    trained = Trained(network, vocabulary, words, settled)
+    trained = Trained(network, vocabulary, words, settled, settle_roles(network, parts["development"]))
     weights = write_weights(trained, parts["training"], out / "reader.npz")
     card: dict[str, Any] = {
         "base": PACKAGE,
@@ -81,7 +85,7 @@ def train(sources: Sequence[Source], plan: Plan, out: Path, *, closing: bool) ->
         "records": {part: len(cases) for part, cases in parts.items()},
         "labels": _count_labels(sources),
         "powers": settled.powers.round(1).tolist(),
-        "shown from": settled.shown,
+        "shown from": settled.shown | {ROLE: trained.role_from},
         "development": {
             **describe(verdicts, settled),
             **score(predictions),
@@ -114,6 +118,15 @@ def _count_labels(sources: Sequence[Source]) -> dict[str, int]:
     return dict(sorted(counts.items()))
 
 
+def settle_roles(network: Network, cases: Sequence[RecordCase]) -> float:
+    """Return the least probability from which on the part of a condition is told rightly often enough."""
+    read = [(row.roles, chances) for _, row, chances in predict_roles(network, cases) if len(row.roles) == 1]
+    if not read:
+        return 1.0
+    hits = np.array([CONDITION_ROLES[chances.argmax()] in roles for roles, chances in read])
+    return find_least(np.array([chances.max() for _, chances in read]), hits, ROLE_RIGHT)
+
+
 def score_roles(network: Network, cases: Sequence[RecordCase]) -> dict[str, Any]:
     """Return how many roles of conditions are told rightly, where a reader told one."""
     read = [(row.roles, chances) for _, row, chances in predict_roles(network, cases) if len(row.roles) == 1]
@@ -133,7 +146,8 @@ def write_weights(trained: Trained, cases: Sequence[RecordCase], path: Path) -> 
         **list_heads(network),
         **trained.words.store(),
         "join": trained.settled.powers,
-        **{f"shown.{name}": np.array(least, np.float32) for name, least in trained.settled.shown.items()},
+        **{f"{SHOWN}{name}": np.array(least, np.float32) for name, least in trained.settled.shown.items()},
+        f"{SHOWN}{ROLE}": np.array(trained.role_from, np.float32),
     }
     np.savez_compressed(path, **arrays)
     return path.read_bytes()

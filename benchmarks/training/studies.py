@@ -77,7 +77,7 @@ def _describe_comparison(label: Mapping[str, Any], row: Comparison, says: str) -
     """Return the fields of the comparison that decides; it is another drug's where the drug was its comparator."""
     if says == "comparator":
         return {"comparator": "active", "kind": row.endpoint}
-    values = {"kind": row.endpoint}
+    values: dict[str, str] = {"kind": row.endpoint}
     effect = _EFFECTS.get((row.favours or "", bool(row.significant)))
     if effect:
         values["effect"] = effect
