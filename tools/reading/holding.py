@@ -71,7 +71,7 @@ def hold_to_passage(reading: Reading, document: Document) -> HeldReading:
     rivals = passage.find_rivals(reading.drug)
     if rivals:
         changes |= {"comparator": "active", "against": " and ".join(rivals)}
-    if reading.effect == "worse" and is_leaning(reading):
+    if reading.effect == "worse" and is_unlikely_failure(reading):
         changes |= {"effect": "mixed" if says("tells a change", passage.text) else "no_difference"}
     if reading.effect == "better":
         changes |= _temper(reading, passage)
@@ -94,7 +94,7 @@ def is_compared(reading: Reading) -> bool:
     return is_tested and reading.effect != "not_reported" and reading.kind in _KINDS
 
 
-def is_leaning(reading: Reading) -> bool:
+def is_unlikely_failure(reading: Reading) -> bool:
     """Whether a reader told a failure because such are seldom, though something else is as likely."""
     return reading.verdict == "contradicts" and reading.probability < MORE_LIKELY
 
