@@ -6,8 +6,8 @@
 
 `--pairs` writes a folder a run. Its `free_request.txt` asks for the free answer, which belongs into `free.txt`; once it
 is there, a further call writes `pair.txt` with both answers as A and B, and `verdict.tsv` for a third reader, who sees
-these and the records, and neither which answer is whose nor citations or marks. Who is A stands in `key.json` beside the
-folders, out of the reader's sight, and is drawn for each pair.
+these and the records, and neither which answer is whose nor citations or marks. Who is A stands in `key.json` beside
+the folders, out of the reader's sight, and is drawn for each pair.
 
 In `verdict.tsv` the reader writes the facts that change a clinician's decision, by the records, before looking at the
 answers; then of each whether an answer tells it, leaves it out or tells it falsely; last which answer is preferred.
@@ -87,7 +87,8 @@ def describe(rows: Sequence[Comparison]) -> list[str]:
         ]
     lines = [
         f"{row.run} ({row.reader}): of {row.facts} facts the report tells {row.report_told}, "
-        f"{row.report_false} falsely; the free answer {row.free_told}, {row.free_false} falsely; preferred: {row.preferred}"
+        f"{row.report_false} falsely; the free answer {row.free_told}, {row.free_false} falsely; "
+        f"preferred: {row.preferred}"
         for row in rows
     ]
     facts = sum(row.facts for row in rows)
