@@ -209,7 +209,7 @@ def test_the_documented_threshold_is_the_one_by_which_reports_count() -> None:
     from willowbark.tools.reading.learned import weights
 
     page = " ".join((Path(__file__).parents[1] / "docs" / "how-to" / "read.md").read_text(encoding="utf-8").split())
-    assert f"*supports* from a probability of {weights().sure:g} on" in page
+    assert f"*supports* from a probability of {weights().shown['supports']:.2g} on" in page
 
 
 def test_what_cannot_be_read_or_written_is_refused(tmp_path: Path) -> None:

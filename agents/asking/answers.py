@@ -281,8 +281,8 @@ def _choose_schema(client: ChatCompletionClient, answer_type: type[BaseModel]) -
     schema = answer_type.model_json_schema()
     schema_fields = {
         "name": answer_type.__name__,
-        "make_strict": True,
-        "schema": make_strict(schema) if server == "make_strict" else schema,
+        "strict": True,
+        "schema": make_strict(schema) if server == "strict" else schema,
     }
     return {"extra_create_args": {"response_format": {"type": "json_schema", "json_schema": schema_fields}}}
 

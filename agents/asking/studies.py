@@ -119,7 +119,7 @@ class _LocatedQuote(NamedTuple):
     parts: tuple[QuotedPassage, ...]
 
     @property
-    def join_studies(self) -> StudyPassage:
+    def joined(self) -> StudyPassage:
         """The passage of a study."""
         first = self.parts[0]
         last = self.parts[-1]

@@ -228,8 +228,8 @@ def _write_table(word: WordDocument, block: nodes.Table) -> None:
     table.rows[0]._tr.get_or_add_trPr().append(OxmlElement("w:tblHeader"))  # repeated on every page
     table.autofit = False
     columns: list[str] = []
-    for cells in zip(*lines, strict=True):
-        texts = chain.from_iterable(spans(cell) for cell in cells)
+    for column_cells in zip(*lines, strict=True):
+        texts = chain.from_iterable(spans(cell) for cell in column_cells)
         columns.append(" ".join(node.text for node in texts))
     longest = [max(map(len, text.split()), default=0) + _MARGIN for text in columns]
     spare = max(_LINE - sum(longest), 0) / max(sum(map(len, columns)), 1)

@@ -18,6 +18,9 @@ from pydantic import BaseModel, Field, model_validator
 Aim = Literal["treat", "prevent", "harm", "mechanism", "other"]
 """Why the drug was given: `harm` asks what it does wrong, `mechanism` covers kinetics, `other` cost, use and
 diagnosis."""
+ConditionRole = Literal["treat_target", "prevent_target", "people", "adverse_effect", "outcome", "mention"]
+"""The part that a condition plays in a record: to be treated or prevented, had by the people beyond that, brought about
+by a drug, measured, named in passing."""
 ArmRole = Literal["drug", "placebo", "none", "usual_care", "other_treatment", "unknown"]
 """What an arm got. `none`: no treatment beyond the background. `other_treatment`: surgery, a device, a talk. `unknown`:
 a name that the reader cannot place, which is never taken for placebo."""
@@ -224,6 +227,8 @@ class Study(StudyPart, frozen=True):
     aim: Aim | None = None
     condition: str = ""
     """What is to be treated or prevented, in the record's words."""
+    condition_role: ConditionRole | None = None
+    """Which part that condition really plays, where a reader was asked about it; None: not told, or not surely."""
     people: str = ""
     """In whom, beyond having the condition."""
     design: str = "unknown"

@@ -99,8 +99,8 @@ class LookUps(Source):
         left = len(names) - len(first_names)
         if left:
             every_note.append(f"{left} further names were not asked for")
-        notes = dict.fromkeys(every_note)
-        return self.reply(", ".join(names), records, problems=problems, notes=notes, url=self.url)
+        own_notes = dict.fromkeys(every_note)
+        return self.reply(", ".join(names), records, problems=problems, notes=own_notes, url=self.url)
 
     async def fetch(self, names: Sequence[str]) -> Mapping[str, Item]:
         """Request what the source has under each name; raises as `find`."""

@@ -118,7 +118,7 @@ def settle(pool: Sequence[Evidence]) -> list[Evidence]:
         latest = _find_latest(key, later)
         if latest is not None:
             earlier.setdefault(latest, []).append(records[key])
-    replaced = set()
+    replaced = set[str]()
     for group in earlier.values():
         replaced.update(record.key for record in group)
     current = [_add_versions(record, earlier.get(record.key, [])) for record in pool if record.key not in replaced]

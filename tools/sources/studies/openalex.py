@@ -185,7 +185,7 @@ def _parse_abstract(index: Any) -> str:
 
 
 def _parse_date(hit: Mapping[str, Any]) -> str:
-    day = find_date(text(hit.get("choose_publication_date")) or "")
+    day = find_date(text(hit.get("publication_date")) or "")
     year = find_date(text(hit.get("publication_year")) or "")
     # a work of which the year alone is known is given 1 January
     return choose_publication_date(year, day if day and not day.endswith("-01-01") else None)
