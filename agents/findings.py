@@ -20,8 +20,9 @@ from willowbark.tools.records.evidence import Evidence, merge
 from willowbark.tools.search import SourceReply, Status, rank
 from willowbark.tools.toolbox import InputKind
 from willowbark.tools.wording import counted, listed, short
+from willowbark.tools.works.drug_names import note_codes
 
-from .asking.fits import StudyTopic, TopicFit, topics_of
+from .asking.fits import StudyTopic, TopicFit, list_topics
 from .asking.reader import ReadingCounts, UnreadRecord, WholeTexts
 
 MOST_BYTES = 3_650  # of a digest, both as JSON and as text; 4 kB with the guidance above it
@@ -350,7 +351,7 @@ class Dossier(BaseModel, extra="forbid"):
             return []
         by_key = {read.study.key: read for found in self.in_order for read in found.studies}
         by_key |= {read.study.key: read for read in self.read_again}
-        titles = self._titles
+        titles = self._titles if by_key else {}
         return [self._match(read, titles.get(key, "")) for key, read in by_key.items()]
 
     @property
@@ -392,15 +393,16 @@ class Dossier(BaseModel, extra="forbid"):
         """Topics of studies that no model was asked about yet."""
         if self.reading_counts.is_unreliable:
             return []
-        return topics_of([read for found in self.in_order for read in found.studies], self._titles, self.fits)
+        return list_topics([read for found in self.in_order for read in found.studies], self._titles, self.fits)
 
     def left_for_later(self, iteration: int) -> dict[str, dict[str, InputKind]]:
         """Return the tools that a round left for later, by specialist, each with what it takes."""
         return {each.specialist: each.later for each in self.in_order if each.later and each.iteration == iteration}
 
     def pool(self) -> list[Evidence]:
-        """Return the records, deduplicated and ranked for the question."""
-        return rank(self.question, merge(record for finding in self.findings for record in finding.records))
+        """Return the records, deduplicated and ranked for the question, with the drugs that they name by a code."""
+        merged = merge(record for finding in self.findings for record in finding.records)
+        return rank(self.question, note_codes(merged))
 
     @property
     def answered(self) -> list[str]:

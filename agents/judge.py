@@ -247,9 +247,12 @@ class JudgeAgent(Analyst[JudgeMemory], Component[JudgeAgentConfig]):
         dossier = self._memory.dossier
         before = {each.key for each in self._memory.misread}
         wanted = {each.key: each.reason for each in misread if each.key not in before}
-        records = [record for record in dossier.pool() if record.key in wanted]
         reader = run.reader
-        if not records or reader is None or reads_requests(reader):
+        if not wanted or reader is None or reads_requests(reader):
+            return ReadingResults()
+        pool = await asyncio.to_thread(dossier.pool)
+        records = [record for record in pool if record.key in wanted]
+        if not records:
             return ReadingResults()
         shown = to_read(records, dossier.asked, in_short=run.reads_in_short)
         why = {each.record.key: wanted[each.record.key] for each in shown}

@@ -59,7 +59,7 @@ from willowbark.tools.search import SourceReply
 from willowbark.tools.toolbox import EvidenceTool, InputKind, asked_by
 from willowbark.tools.wording import counted, listed
 
-from .asking import ModelUnavailable, add_usage, in_a_line, provider_error_line, reads_requests, without_thoughts
+from .asking import ModelUnavailable, add_usage, provider_error_line, reads_requests, remove_thoughts, write_line
 from .asking.reader import list_unreadable, read, to_read
 from .assessment import SHOWN_QUERY, AssessmentMessage
 from .context import RunContext
@@ -273,7 +273,8 @@ class SpecialistAgent(AssistantAgent, Component[SpecialistAgentConfig]):
             found.summary = turn.said or f"Nothing searched: {why}"
             run.in_hand[self.name] = found
             if found.replies:
-                yield self._tell("analyzing", f"Reading {counted(len(merge(found.records)), 'record')}")
+                merged = await asyncio.to_thread(merge, found.records)
+                yield self._tell("analyzing", f"Reading {counted(len(merged), 'record')}")
             if found.replies and not turn.model_failed:
                 if run.reads_in_batches:
                     waits = "What was found is read in a batch, within minutes or a day; a stopped run can be resumed"
@@ -400,7 +401,7 @@ class SpecialistAgent(AssistantAgent, Component[SpecialistAgentConfig]):
             elif clients[attempt] is client:
                 await self._model_context.add_message(UserMessage(content=_ASK_AGAIN, source="team"))
                 continue
-            why = f" ({in_a_line(turn.said)})" if is_refusal else ""
+            why = f" ({write_line(turn.said)})" if is_refusal else ""
             instead = "the baseline analyst asked instead" if attempt < len(clients) else "there was no fallback"
             turn.stood_in = True
             notes.append(f"{name}: the model asked no source{why}; {instead}")
@@ -481,7 +482,7 @@ class SpecialistAgent(AssistantAgent, Component[SpecialistAgentConfig]):
         """
         sent: dict[str, Any] = {"cancellation_token": cancellation_token}
         if shown:
-            messages = [*self._system_messages, UserMessage(content=shown, source="reader")]
+            messages: list[LLMMessage] = [*self._system_messages, UserMessage(content=shown, source="reader")]
             await self._model_context.add_message(UserMessage(content=_SAY, source="reader"))
         else:
             messages = [*self._system_messages, *await self._model_context.get_messages()]
@@ -498,7 +499,7 @@ class SpecialistAgent(AssistantAgent, Component[SpecialistAgentConfig]):
         if isinstance(answer, str):
             raise ModelUnavailable("its stream ended without a result")
         add_usage(turn.used, answer.usage)
-        turn.said = without_thoughts(answer.content if isinstance(answer.content, str) else "")[:MAX_SUMMARY]
+        turn.said = remove_thoughts(answer.content if isinstance(answer.content, str) else "")[:MAX_SUMMARY]
         await self._model_context.add_message(AssistantMessage(content=turn.said or "-", source=self.name))
 
     async def _read(
@@ -511,7 +512,7 @@ class SpecialistAgent(AssistantAgent, Component[SpecialistAgentConfig]):
         if reads_requests(client):
             return
         found.replies = await run.with_full_texts(question, found.replies)
-        records = merge(found.records)
+        records = await asyncio.to_thread(merge, found.records)
         publications = to_read(records, question, in_short=run.reads_in_short)
         new = [publication for publication in publications if publication.fingerprint not in self._was_read]
         left_s = max(0.0, deadline - time.monotonic())
@@ -655,7 +656,7 @@ class _SearchTurn:
             add_usage(self.used, message.models_usage)
         if isinstance(event, Response):
             if not isinstance(message, ToolCallSummaryMessage):
-                self.said = without_thoughts(event.chat_message.to_text())[:MAX_SUMMARY]
+                self.said = remove_thoughts(event.chat_message.to_text())[:MAX_SUMMARY]
             return
         self.events.append(event)
         if isinstance(event, ToolCallRequestEvent):

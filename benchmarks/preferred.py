@@ -59,8 +59,8 @@ class Comparison(NamedTuple):
     @classmethod
     def of(cls, row: Mapping[str, str]) -> "Comparison":
         """Return a line of the table."""
-        counts = (int(row[name]) for name in COLUMNS[2:-1])
-        return cls(row["run"], row["reader"], *counts, row["preferred"])
+        counts = {name: int(row[name]) for name in COLUMNS[2:-1]}
+        return cls(run=row["run"], reader=row["reader"], preferred=row["preferred"], **counts)
 
 
 def read_table(path: Path = TABLE) -> list[Comparison]:
@@ -173,9 +173,20 @@ def take_verdict(folder: Path, run: str, reader: str) -> Comparison:
     [choice] = [row["A"] for row in rows if row["fact"] == PREFERRED] or [""]
     if not facts or choice not in (*SIDES, EQUAL):
         raise SystemExit(f"{path}: needs a line a fact, and one `{PREFERRED}` with A, B or {EQUAL} under A")
-    counts = [sum(row[side] == word for row in facts) for side in (report, free) for word in (TOLD, FALSE)]
-    preferred = {report: "report", free: "free", EQUAL: EQUAL}[choice]
-    return Comparison(run, reader, len(facts), *counts, preferred)
+
+    def count(side: str, word: str) -> int:
+        return sum(row[side] == word for row in facts)
+
+    return Comparison(
+        run=run,
+        reader=reader,
+        facts=len(facts),
+        report_told=count(report, TOLD),
+        report_false=count(report, FALSE),
+        free_told=count(free, TOLD),
+        free_false=count(free, FALSE),
+        preferred={report: "report", free: "free", EQUAL: EQUAL}[choice],
+    )
 
 
 def _read_key(folder: Path) -> dict[str, str]:

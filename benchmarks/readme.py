@@ -1,4 +1,4 @@
-"""Write the README's excerpt from `willowbark example`: `make excerpt`; `tests/test_readme.py` compares them."""
+"""Write the README's excerpt from `willowbark example`, as `make example`; `tests/test_readme.py` compares them."""
 
 import asyncio
 from pathlib import Path

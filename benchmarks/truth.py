@@ -38,8 +38,8 @@ LEADING = 5
 LEVELS = ("very low", "low", "moderate", "high")
 FAILED = frozenset({"does not help", "harms"})
 """Directions of drugs that must not lead."""
-SETTLED = frozenset({"both", "resolved"})
-"""Readers whose rows are the truth: what both said, and what was decided where they differ."""
+SETTLED = frozenset({"both", "resolved", "single"})
+"""Readers whose rows are the truth: what both said, what was decided between them, what one said of later records."""
 PAIR_FIELDS = ("role", "verdict", "primary", "indication", "alone", "design", "n", "sure")
 LEADER_FIELDS = ("group", "should_lead", "certainty_min", "certainty_max", "direction")
 Row = Mapping[str, str]

@@ -115,6 +115,8 @@ class BestEstimate(BaseModel, extra="forbid"):
     participants: int | None = None
     preclinical: str = ""
     """"in vivo" or "in vitro"; empty for a study in people."""
+    outcome: str = ""
+    """"a marker of the condition" and the like; empty for efficacy itself, and where it is not told."""
 
     @property
     def line(self) -> str:

@@ -57,7 +57,15 @@ _BARRING_MARKS = tuple(beginning.lower() for beginning in BARRING)
 LEVELS: tuple[Level, ...] = ("high", "moderate", "low", "very low")
 
 
-_CAUSES: tuple[Cause, ...] = ("one_trial", "no_clear_trial", "no_trial", "combinations", "reviews", "one_against")
+_CAUSES: tuple[Cause, ...] = (
+    "one_trial",
+    "called_effective",
+    "no_clear_trial",
+    "no_trial",
+    "combinations",
+    "reviews",
+    "one_against",
+)
 
 
 class StandardDrug(NamedTuple):
@@ -275,8 +283,15 @@ def _by_level(candidates: Sequence[DrugCandidate]) -> list[tuple[Level, list[str
 
 def _display_name(candidate: DrugCandidate) -> str:
     """Return a drug's name, marked if it was withdrawn, is contraindicated, or was only studied for prevention."""
-    marks = [*["for prevention"] * candidate.for_prevention, *_known_marks(candidate)]
+    marks = [*["for prevention"] * candidate.for_prevention, *_mark_outcome(candidate), *_known_marks(candidate)]
     return f"{short(candidate.name)}{f' ({listed(marks)})' if marks else ''}"
+
+
+def _mark_outcome(candidate: DrugCandidate) -> list[str]:
+    """Say on what the result is of a drug that a model read, where that is not efficacy itself."""
+    best = candidate.best_estimate
+    is_told = best is not None and bool(best.outcome) and _is_judged(candidate)
+    return [f"by {best.outcome}"] if best is not None and is_told else []
 
 
 def _known_marks(candidate: DrugCandidate) -> list[str]:
@@ -296,6 +311,12 @@ def _is_supported(candidate: DrugCandidate) -> bool:
 def _is_judged(candidate: DrugCandidate) -> bool:
     """Whether words of efficacy may be said of a drug: of no standard, and of nothing by the small reader alone."""
     return candidate.sorting.place == "benefit" and candidate.sorting.is_read_by_model
+
+
+def _has_clear_trial(candidate: DrugCandidate) -> bool:
+    """Whether a drug was judged by its trials, so that the lack of one against it is worth telling."""
+    place = candidate.sorting.place
+    return place == "benefit" or (place == "standard" and candidate.sorting.tally.trials > 0)
 
 
 def _is_told(candidate: DrugCandidate) -> str:
@@ -350,8 +371,8 @@ def _failures(candidates: Sequence[DrugCandidate], most: int) -> list[SummaryPar
         f"{short(c.name)} ({f'{c.certainty} certainty; ' * c.sorting.is_read_by_model}{_sides(c)})" for c in mixed
     ]
     is_contradicted = any(map(_against, candidates))
-    is_supported = any(map(_is_supported, candidates))
-    none = "no study found contradicts these drugs." if is_supported and not is_contradicted else ""
+    is_judged = any(_is_supported(c) and _has_clear_trial(c) for c in candidates)
+    none = "no study found contradicts these drugs." if is_judged and not is_contradicted else ""
     return [
         _list_contradicted(_FAILED, failed, of_failed, most, none),
         _list_contradicted(_MISSED, missed, of_missed, most),

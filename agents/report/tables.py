@@ -166,9 +166,10 @@ def first_figures(text: str) -> str:
 def best_estimate(rows: Sequence[EvidenceRow]) -> BestEstimate | None:
     """Return the result of a drug's most informative study; None without any.
 
-    Preferred are randomised trials or reviews, of the drug alone, of 100 participants or more, against placebo or no
-    treatment, with an effect estimate that excludes no effect, and then the largest, with sizes weighted as for
-    certainty. Without an effect estimate it has a model's first, else the passage's figures up to the p value.
+    Preferred are randomised trials or reviews, of the drug alone, on more than a marker, of 100 participants or more,
+    against placebo or no treatment, with an effect estimate that excludes no effect, and then the largest, with sizes
+    weighted as for certainty. Without an effect estimate it has a model's first, else the passage's figures up to the
+    p value.
     """
 
     def excludes_no_effect(size: EffectSize) -> bool:
@@ -191,8 +192,10 @@ def best_estimate(rows: Sequence[EvidenceRow]) -> BestEstimate | None:
             comparator=asked.comparator,
             participants=row.quoted_participants if row.sample_size is not None else None,
             preclinical=row.design if row.design in _PRECLINICAL else "",
+            outcome=_OUTCOMES["surrogate"] if row.surrogate else "",
         )
-        doubts = bool(best.preclinical), row.design not in _TRIALS, not row.alone, row.is_preprint or bool(row.concern)
+        is_doubted = row.is_preprint or bool(row.concern)
+        doubts = bool(best.preclinical), row.design not in _TRIALS, not row.alone, is_doubted, row.surrogate
         weak = row.comparator not in _NOTHING
         people = row.sample_size or UNREPORTED_SIZE
         found.append(((*doubts, people < FAR_TOO_FEW, weak, size is None, -people, row.key), best))

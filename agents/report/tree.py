@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
+from willowbark.tools.appraisal.certainty import size_of_comparison
 from willowbark.tools.questions import parse_question
 from willowbark.tools.reading.reading import StudyDesign, ValueKind
 from willowbark.tools.reading.sections import is_full_text
@@ -61,8 +62,10 @@ from .forms.blocks import (
 from .once import leave_out_told
 from .texts import write_blocks
 
-MOST_BLOCKS = 10  # drugs with a block, besides those that failed or were withdrawn; the tables have all
-MOST_ROWS = 15  # studies in all blocks together; the appendix has the others
+MOST_BLOCKS = 8  # drugs with a block, besides those that failed or were withdrawn; the tables have all
+MOST_FAILING = 5  # of those that failed or were withdrawn, with a block
+MOST_ROWS = 12  # studies in all blocks together; the appendix has the others
+MOST_IN_APPENDIX = 90  # studies of all drugs together; the table of all evidence has the others
 _LONGEST_QUOTE = 240  # characters in a block; the appendix has whole passages
 _LONGEST_TITLE = 50  # characters of a title used as name of a study without authors
 _STANCES: dict[RecordStance, str] = {
@@ -168,8 +171,9 @@ def _is_sorted(report: ReportContent) -> bool:
 
 def _count_people(studies: Sequence[EvidenceRow]) -> int:
     """Count the participants of trials together, or of the largest review if it has more: a review includes trials."""
-    reviews = [row.sample_size or 0 for row in studies if row.design == StudyDesign.systematic_review.label]
-    others = [row.sample_size or 0 for row in studies if row.design != StudyDesign.systematic_review.label]
+    sizes = [(row.design, size_of_comparison(row.sample_size, row.trial_size) or 0) for row in studies]
+    reviews = [size for design, size in sizes if design == StudyDesign.systematic_review.label]
+    others = [size for design, size in sizes if design != StudyDesign.systematic_review.label]
     return max([sum(others), *reviews])
 
 
@@ -181,18 +185,12 @@ def _in_order(report: ReportContent) -> list[tuple[int, DrugCandidate]]:
 def rows_of_blocks(candidates: Sequence[DrugCandidate], table: Sequence[EvidenceRow]) -> dict[str, list[EvidenceRow]]:
     """Select the studies for each drug's block, by drug name: those without benefit or with harm, then in support.
 
-    The first drugs have a block, and those that failed or were withdrawn; the first of them have more studies, each has
-    one for each side.
+    The first drugs have a block, and some of those that failed or were withdrawn; the first of them have more studies,
+    each has one for each side.
     """
-    with_block = [
-        c
-        for at, c in enumerate(candidates)
-        if at < MOST_BLOCKS
-        or c.outcome in ("failed", "missed")
-        or len(c.contradicting_citations) >= len(c.supporting_citations) > 0
-        or "withdrawn" in c.marks
-    ]
-    found, (share, rest) = {}, divmod(MOST_ROWS, max(1, len(with_block)))
+    with_block = [*candidates[:MOST_BLOCKS], *[c for c in candidates[MOST_BLOCKS:] if _is_failing(c)][:MOST_FAILING]]
+    share, rest = divmod(MOST_ROWS, max(1, len(with_block)))
+    found = dict[str, list[EvidenceRow]]()
     for place, candidate in enumerate(with_block):
         against = {*candidate.contradicting_citations, *candidate.missed_citations}
         sides = bool(candidate.supporting_citations) + bool(against)
@@ -203,6 +201,25 @@ def rows_of_blocks(candidates: Sequence[DrugCandidate], table: Sequence[Evidence
         failing = [row for row, stance in own if stance in ("contradicts", "missed")][: most - bool(supporting)]
         found[candidate.name] = [*failing, *supporting[: most - len(failing)]]
     return found
+
+
+def _is_failing(candidate: DrugCandidate) -> bool:
+    """Whether a drug failed, missed its outcome, has as much against it as for it, or was withdrawn."""
+    supporting = len(candidate.supporting_citations)
+    is_doubtful = len(candidate.contradicting_citations) >= supporting > 0
+    return is_doubtful or candidate.outcome in ("failed", "missed") or "withdrawn" in candidate.marks
+
+
+def _find_limit(numbers: Sequence[int], most: int) -> int:
+    """Find how many studies each drug may have, one at least, so that all drugs together have at most so many.
+
+    >>> _find_limit([35, 28, 3, 1], 30)
+    13
+    """
+    for limit in range(max(numbers, default=1), 1, -1):
+        if sum(min(number, limit) for number in numbers) <= most:
+            return limit
+    return 1
 
 
 def comparison(report: ReportContent) -> Section | None:
@@ -262,15 +279,22 @@ def _mechanism(report: ReportContent, candidate: DrugCandidate) -> tuple[Block, 
 def more_evidence(report: ReportContent) -> Section | None:
     """Build the appendix's section for each drug: status, studies that count with their passages, mechanism.
 
-    Inconclusive ones are handed over in the table of all evidence.
+    Inconclusive ones are handed over in the table of all evidence, and of very many the weakest in support.
     """
     blocks = list[Block]()
-    for place, candidate in _in_order(report):
+    ordered = _in_order(report)
+    deciding = {
+        each.name: [r for r in report.evidence_table if r.drug == each.name and each.stance_of(r) != "inconclusive"]
+        for _, each in ordered
+    }
+    limit = _find_limit([len(rows) for rows in deciding.values()], MOST_IN_APPENDIX)
+    for place, candidate in ordered:
         rows = [row for row in report.evidence_table if row.drug == candidate.name]
         own: list[Block] = [*write_blocks("candidates", "standing", c=candidate)]
-        told = [row for row in rows if candidate.stance_of(row) != "inconclusive"]
-        own += _studies(report, candidate, told, told, is_whole=True)
-        own += write_blocks("candidates", "rest", number=len(rows) - len(told))
+        told = deciding[candidate.name]
+        own += _studies(report, candidate, told[:limit], told, is_whole=True)
+        beyond = len(told[limit:])
+        own += write_blocks("candidates", "rest", inconclusive=len(rows) - len(told), beyond=beyond)
         own += [points(candidate.remarks)] if candidate.remarks else []
         if candidate.study_limits:
             limits = (Quote(x.quote, f"{record_name(x.key)}, {_place(x.section)}") for x in candidate.study_limits)
@@ -311,20 +335,12 @@ def _is_by_small_reader(report: ReportContent, row: EvidenceRow) -> bool:
 
 def _study(report: ReportContent, candidate: DrugCandidate, row: EvidenceRow, is_whole: bool) -> Row:
     stance = candidate.stance_of(row)
-    marks = {
-        "retracted": row.retracted,
-        "expression of concern": row.concern,
-        "preprint, not peer-reviewed": row.is_preprint,
-        "combination: the drug's own effect cannot be isolated": not row.alone,
-        "not the drug under test": not row.tested and stance in ("supports", "contradicts"),
-        f"second reader: {row.second_reader}": row.second_reader not in (None, row.direction)
-        and not (row.missed_primary and row.second_reader == "contradicts"),
-        _name_word(row): row.word is not None,
-        "read by the small reader": report.work is not None and _is_by_small_reader(report, row),
-        "counted with another report of its trial": row.direction in ("supports", "contradicts")
-        and stance == "inconclusive",
-    }
-    flags = [node for name, is_set in marks.items() if is_set for node in flow(" ", Text(name, "flag"))]
+    names = list_flags(row, stance)
+    if report.work is not None and _is_by_small_reader(report, row):
+        names.append("read by the small reader")
+    flags = list[TreeNode]()
+    for name in names:
+        flags += flow(" ", Text(name, "flag"))
     trial = next((each for each in report.trials if each.key == row.key), None)
     result = next((each.reason for each in trial.posted if each.drug == row.drug), "") if trial else ""
     result = result or (row.pico.result if row.pico else None) or ""
@@ -342,6 +358,23 @@ def _study(report: ReportContent, candidate: DrugCandidate, row: EvidenceRow, is
         ),
         tuple(_passages(candidate, row, is_whole)),
     )
+
+
+def list_flags(row: EvidenceRow, stance: RecordStance) -> list[str]:
+    """List what warns about a row that counts so, and who corrected it."""
+    marks = {
+        "retracted": row.retracted,
+        "expression of concern": row.concern,
+        "preprint, not peer-reviewed": row.is_preprint,
+        "combination: the drug's own effect cannot be isolated": not row.alone,
+        "not the drug under test": not row.tested and stance in ("supports", "contradicts"),
+        f"second reader: {row.second_reader}": row.second_reader not in (None, row.direction)
+        and not (row.missed_primary and row.second_reader == "contradicts"),
+        _name_word(row): row.word is not None,
+        "counted with another report of its trial": row.direction in ("supports", "contradicts")
+        and stance == "inconclusive",
+    }
+    return [name for name, is_set in marks.items() if is_set]
 
 
 def _name_word(row: EvidenceRow) -> str:

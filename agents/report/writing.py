@@ -196,7 +196,7 @@ class Writing:
             part.failures += answer.failures
             if answer.given is None or answer.by is None:
                 break
-            found = self._verify(answer.given.claims)
+            found = await asyncio.to_thread(self._verify, answer.given.claims)
             if found.dropped:
                 further = ask_to_mend("claims", ((each.claim, each.reason) for each in found.dropped))
                 mended = await ask([answer.by], asked(further), ReportDraft, token, request=request)

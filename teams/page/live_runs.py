@@ -252,7 +252,9 @@ class LiveRuns:
         folder = RunFolder.at(settings.output.directory, run_id or new_run_id(question))
         run = LiveRun(folder, question, offline=settings.library.path is not None, output=settings.output)
         approve = approver_for(run.ask_person, settings, "page")
-        given = {"endpoints": self._endpoints, "approve": approve, "cancellation_token": run.token}
+        is_of_server = settings.library.path == self.settings.library.path
+        endpoints = self._endpoints if is_of_server else None  # a run of somebody's files opens them itself
+        given = {"endpoints": endpoints, "approve": approve, "cancellation_token": run.token}
         self.known.pop(run.run_id, None)
         self.known[run.run_id] = run
         run.start(lambda: start(run.run_id, **given))

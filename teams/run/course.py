@@ -63,7 +63,7 @@ from ..ledger.journal import CORRECTIONS
 from ..ledger.model_calls import JournaledClient
 from ..model_clients import BASELINE, READS_REQUESTS, context_of
 from ..research_team import ResearchTeam, default_participants
-from .correcting import bind_report
+from .binding import bind_report
 from .hooks import Hooks
 from .options import RunOptions, approver_for
 from .turns import TurnMessage, messages_of

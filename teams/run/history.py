@@ -99,7 +99,7 @@ def load_report(root: Path, run_id: str) -> "ResearchReport":
 
 
 def _bind(report: "ResearchReport", run_id: str, ledger: Path, root: Path | None = None) -> "ResearchReport":
-    from .correcting import bind_report  # noqa: PLC0415  the whole team
+    from .binding import bind_report  # noqa: PLC0415  the whole team
 
     return bind_report(report, run_id, ledger, root)
 

@@ -110,9 +110,9 @@ def engine_of(name: str) -> Engine:
 class ClusterLimiter(RateLimiter):
     """Enforces the sources' rate limits for a whole Ray cluster, with one actor per source."""
 
-    async def wait(self, name: str, per_second: float) -> None:
+    async def wait(self, name: str, per_second: float, burst: int = 0) -> None:
         """Sleep until the next request to `name` may start."""
-        await _limits_of(name).wait.remote(name, per_second)
+        await _limits_of(name).wait.remote(name, per_second, burst)
 
 
 def _limits_of(name: str) -> Any:

@@ -12,7 +12,15 @@ from willowbark.tools.records.card import STUDIES
 from willowbark.tools.records.registry import kind_of
 
 from ..errors import ReadingStopped
-from ..lexicon import canonical_condition, canonical_drug, condition_synonyms, contraindications_of, withdrawal_of
+from ..lexicon import (
+    canonical_condition,
+    canonical_drug,
+    condition_synonyms,
+    contraindications_of,
+    is_diagnostic,
+    past_withdrawal_of,
+    withdrawal_of,
+)
 from ..lexicon.drugs import belongs_to_class
 from ..lexicon.matching import content_words, stem, stems, stems_among
 from ..questions import Question, routes_in
@@ -33,7 +41,7 @@ from .appraised import (
     names_of,
 )
 from .certainty import LEVELS, AppraisedItem, CandidateAppraisal, appraise_candidate, count_participants
-from .fit import COUNTED, Fit
+from .fit import COUNTED
 from .suitability import NOT_FOR, bars_of, is_barred, told_withdrawals
 
 CandidateGroup = Literal["repurposing", "established", "not_checked"]
@@ -99,17 +107,14 @@ class Candidate(BaseModel, frozen=True, extra="forbid"):
         return bool(self.appraisal.telling)
 
     @property
-    def also_studied(self) -> dict[str, Fit]:
-        """Keys of its studies on something else than what is asked, which count for nothing, each with how it fits."""
-        return {record.key: record.item.fit for record in self.records if record.item.fit not in COUNTED}
-
-    @property
     def mostly_fails(self) -> bool:
         """Whether no study supports it or it is refuted, or more studies found no benefit, or harm, than benefit."""
-        if self.appraisal.outcome in ("failed", "missed"):
+        found = self.appraisal
+        if found.outcome in ("failed", "missed"):
             return True
         harmed = {record.key for record in self.records if record.reading.does_harm}
-        return self.has_verdict and len({*self.appraisal.contradicting, *harmed}) > len(self.appraisal.supporting)
+        against = {*found.contradicting, *found.missed, *harmed}
+        return self.has_verdict and len(against) > len(found.supporting)
 
     @property
     def does_not_lead(self) -> bool:
@@ -310,10 +315,12 @@ def is_asked_about(drug: str, asked: Question) -> bool:
 def is_left_out(drug: str, asked: Question, entries: Iterable[Evidence] = ()) -> bool:
     """Whether a question excludes this drug ("without triptans") or only asks about others that it names.
 
+    One given for diagnosis alone is left out unless it is asked about: that it shows a disease well is no effect on it.
+
     Database entries show whether the drug is given only by excluded routes.
     """
     routes = routes_of(entries)
-    if drug in asked.taking:
+    if drug in asked.taking or (is_diagnostic(drug) and drug not in asked.drugs):
         return True
     if (asked.names_all and not is_asked_about(drug, asked)) or (routes and routes <= set(asked.excluded_routes)):
         return True
@@ -507,6 +514,9 @@ def cautions_of(drug: str, conditions: Sequence[str], records: Iterable[Evidence
     """
     found = [f"Withdrawn: {withdrawal}" for withdrawal in [withdrawal_of(drug)] if withdrawal]
     is_gone = bool(found)
+    returned = past_withdrawal_of(drug)
+    if returned:
+        found.append(f"Once withdrawn: {returned}")
     names_it = find_namer(conditions)
     for each in contraindications_of(drug, conditions):
         found.append(f"{each.kind.capitalize()}: {each}")

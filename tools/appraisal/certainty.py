@@ -12,12 +12,13 @@ evidence are rated separately, and the best rating applies. Each trial counts on
 | inconsistency | -1 if a quarter of all participants are in studies that contradict or missed, -2 if half are |
 | indirectness | -1 unless one is against placebo, nothing, or a comparator that other studies here show to work |
 | indirectness | -1 unless enough are on the condition itself and name it in the title; -2 if none is on it |
-| imprecision | -1 below 400 participants in support, -2 below 100 |
+| imprecision | -1 below 400 participants reported in support; -2 below 100, if all sizes are reported |
 | publication bias | -1 unless there are two trials, a review and a trial outside it, or one trial of 1,000 people |
 | refuted | the largest review contradicts and is no smaller than all support; or 2 trials with 2/3 of participants do |
 
 Participants are those of all distinct trials or of the largest review, whichever is more, since reviews include trials.
-A study of unreported size counts as 100 participants, a comparison of two arms of several as half of its trial.
+A comparison of two arms of several counts as half of its trial. A study of unreported size adds nobody to those in
+support; where studies are weighed against each other, it weighs as 100 participants.
 `benchmarks/conditions.py` measures how many of the leading drugs of each level are really used.
 """
 
@@ -34,10 +35,17 @@ from ..works.trials import trial_key
 from .fit import Fit
 from .stance import Says
 
-UNREPORTED_SIZE = 100  # participants assumed for a study of unreported size
+UNREPORTED_SIZE = 100  # participants as which a study of unreported size is weighed against others
 
 
 Tier = Literal["randomised", "observational", "other"]
+
+
+def size_of_comparison(own: int | None, trial: int | None) -> int | None:
+    """Return the participants of a comparison: its own, else half of those in all arms; None if neither is reported."""
+    if own is not None:
+        return own
+    return None if trial is None else trial // 2
 
 
 class StudyFacts(BaseModel, frozen=True, extra="forbid"):
@@ -121,9 +129,12 @@ class AppraisedItem(StudyFacts, frozen=True, extra="forbid"):
     @property
     def weight(self) -> int:
         """Number of participants; half of the trial's if only that is reported, else `UNREPORTED_SIZE`."""
-        if self.sample_size is not None:
-            return self.sample_size
-        return UNREPORTED_SIZE if self.trial_size is None else self.trial_size // 2
+        return UNREPORTED_SIZE if self.reported_size is None else self.reported_size
+
+    @property
+    def reported_size(self) -> int | None:
+        """Participants; half of the trial's if only that is reported, None if neither is."""
+        return size_of_comparison(self.sample_size, self.trial_size)
 
     @property
     def against_nothing(self) -> bool:
@@ -321,6 +332,11 @@ def count_participants(items: Sequence[AppraisedItem]) -> int:
     return max([trials, *(i.weight for i in items if i.is_review)])
 
 
+def count_reported(items: Sequence[AppraisedItem]) -> int:
+    """Count the participants as `count_participants` does, without studies of unreported size."""
+    return count_participants([item for item in items if item.reported_size is not None])
+
+
 def is_refuted(items: Sequence[AppraisedItem]) -> bool:
     """Whether trials, each once, show that the drug does not help.
 
@@ -378,21 +394,21 @@ class _Body(NamedTuple):
         return [item for item in self.trials if any(_is_in(item, review) for review in self.reviews)]
 
 
-class _Step(NamedTuple):
+class _Downgrade(NamedTuple):
     """What a domain of GRADE says of a body of evidence, and by how many levels it lowers certainty."""
 
     down: int
     text: str
 
 
-def _weigh_bias(body: _Body) -> Iterator[_Step]:
+def _weigh_bias(body: _Body) -> Iterator[_Downgrade]:
     judged = body.trials or body.reviews
     sound = [item for item in judged if item.is_sound]
     if body.tier == "randomised" and not _are_enough(sound, judged):
-        yield _Step(1, f"Risk of bias: {len(sound)} of {len(judged)} blinded or placebo-controlled")
+        yield _Downgrade(1, f"Risk of bias: {len(sound)} of {len(judged)} blinded or placebo-controlled")
 
 
-def _weigh_inconsistency(body: _Body) -> Iterator[_Step]:
+def _weigh_inconsistency(body: _Body) -> Iterator[_Downgrade]:
     against = body.against
     if not against:
         return
@@ -407,13 +423,13 @@ def _weigh_inconsistency(body: _Body) -> Iterator[_Step]:
         )
     number = f"{len(against)} of {len(against) + len(body.supporting)} studies"
     down = 2 if share >= 1 / 2 else 1 if share >= 1 / 4 else 0
-    yield _Step(down, f"Inconsistency: {number} {verb} ({share:.0%} of participants)")
+    yield _Downgrade(down, f"Inconsistency: {number} {verb} ({share:.0%} of participants)")
 
 
-def _weigh_indirectness(body: _Body) -> Iterator[_Step]:
+def _weigh_indirectness(body: _Body) -> Iterator[_Downgrade]:
     supporting = body.supporting
     if body.tier == "randomised" and not any(item.against_nothing or item.comparator_works for item in supporting):
-        yield _Step(1, "Indirectness: none against placebo, no treatment, or a comparator shown to work here")
+        yield _Downgrade(1, "Indirectness: none against placebo, no treatment, or a comparator shown to work here")
     direct = [item for item in supporting if item.is_direct]
     if body.tier == "other" or _are_enough(direct, supporting):
         return
@@ -422,29 +438,29 @@ def _weigh_indirectness(body: _Body) -> Iterator[_Step]:
     if not any(item.is_on_condition for item in supporting):
         what = "the outcome, condition and people asked about"
         down = 2
-    yield _Step(down, f"Indirectness: {len(direct)} of {len(supporting)} studies are on {what}")
+    yield _Downgrade(down, f"Indirectness: {len(direct)} of {len(supporting)} studies are on {what}")
 
 
-def _weigh_imprecision(body: _Body) -> Iterator[_Step]:
-    size = count_participants(body.supporting)
+def _weigh_imprecision(body: _Body) -> Iterator[_Downgrade]:
+    size = count_reported(body.supporting)
     if body.tier == "other" or size >= OPTIMAL_SIZE:
         return
-    unsized = [item for item in body.supporting if item.sample_size is None]
-    halved = sum(item.trial_size is not None for item in unsized)
-    silent = len(unsized) - halved
-    notes = f" ({silent} of unreported size taken as {UNREPORTED_SIZE} each)" if silent else ""
-    notes += f" ({halved} taken as half of all arms)" if halved else ""
-    down = 2 if size < FAR_TOO_FEW else 1
-    yield _Step(down, f"Imprecision: {size} participants compared{notes}; optimal information size {OPTIMAL_SIZE}")
+    silent = sum(item.reported_size is None for item in body.supporting)
+    halved = sum(item.sample_size is None for item in body.supporting) - silent
+    sizes = [f"{size} participants compared"] if size or not silent else []
+    sizes += [f"half of all arms of {counted(halved, 'study')} among them"] if halved else []
+    sizes += [f"{counted(silent, 'study')} of unreported size"] if silent else []
+    down = 2 if size < FAR_TOO_FEW and not silent else 1
+    yield _Downgrade(down, f"Imprecision: {', '.join(sizes)}; optimal information size {OPTIMAL_SIZE}")
 
 
-def _weigh_publication_bias(body: _Body) -> Iterator[_Step]:
+def _weigh_publication_bias(body: _Body) -> Iterator[_Downgrade]:
     bodies = len(body.trials) - len(body.contained) + bool(body.reviews)
     if body.tier != "randomised" or bodies > 1 or count_participants(body.trials) >= LARGE:
         return
     what = "no trial beside the review" if body.reviews else "a single, unreplicated trial"
     what = "one trial, and the review that contains it" if body.contained else what
-    yield _Step(1, f"Publication bias: {what}")
+    yield _Downgrade(1, f"Publication bias: {what}")
 
 
 _DOMAINS = (_weigh_bias, _weigh_inconsistency, _weigh_indirectness, _weigh_imprecision, _weigh_publication_bias)

@@ -6,6 +6,7 @@ A class ("beta-blockers") is not a candidate, but its members can be.
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from fnmatch import fnmatch
 from functools import cache
 from typing import Literal, NamedTuple
 
@@ -122,6 +123,25 @@ def same_drug(a: str, b: str) -> bool:
 def withdrawal_of(name: str) -> str | None:
     """Return when, where and why a drug was withdrawn, with the source; None if no withdrawal is listed."""
     return _read_withdrawals().get(canonical_drug(name) or name)
+
+
+def is_diagnostic(name: str) -> bool:
+    """Whether a drug is given to see something, by its generic name: contrast media, tracers."""
+    return any(fnmatch(name, pattern) for pattern in cue_list("for diagnosis", __package__))
+
+
+def past_withdrawal_of(name: str) -> str | None:
+    """Return when, where and why a drug was withdrawn that came back, and for what; None if none is listed."""
+    return _read_returned().get(canonical_drug(name) or name)
+
+
+@cache
+def _read_returned() -> Mapping[str, str]:
+    return {
+        row["name"]: f"{row['where']}, {row['year']}: {row['reason']}; back since {row['back']}, {row['use']}; "
+        f"{row['source'] or _UNCHECKED}"
+        for row in read_table("returned.tsv")
+    }
 
 
 @cache

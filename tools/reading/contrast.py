@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 
 from ..lexicon import find_drugs
 from ..lexicon.drugs import is_class_member
@@ -76,11 +77,13 @@ class PassageContrast:
         return cls(text.strip(), drugs)
 
     @classmethod
+    @lru_cache(maxsize=64)  # asked of one record for each drug in turn
     def of_record(cls, document: Document) -> "PassageContrast":
         """Return a whole record, with the drugs that it names."""
         return cls(document.whole, document.drugs)
 
     @classmethod
+    @lru_cache(maxsize=1024)
     def of_sentence(cls, sentence: Sentence) -> "PassageContrast":
         """Return a sentence of a record, with the drugs that the record names there."""
         start = sentence.start
@@ -232,6 +235,8 @@ class PassageContrast:
 
     def is_given_before(self, drug: str) -> bool:
         """Whether it names a drug behind "refractory to", "washout of" and the like alone: the result is another's.
+
+        Also behind "interferes with the efficacy of".
 
         >>> passage = PassageContrast("After failure of methotrexate, baricitinib led to remission.")
         >>> passage.is_given_before("methotrexate"), passage.is_given_before("baricitinib")

@@ -7,11 +7,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import pairwise
+from operator import itemgetter
 from typing import Any, TypeVar
 
 from willowbark.tools.records.evidence import Evidence
 
 from ..lexicon import find_drug_classes, find_drugs
+from ..lexicon.codes import write_code_pattern
 from ..lexicon.conditions import find_known_conditions
 from .screening import is_prose, screen
 from .text import ZONES, SentenceRole, Token, heading_role, plain, says, sentence_spans, tokens_of, zone_features
@@ -93,15 +95,17 @@ class Document:
         whole: the title, a full stop, a space, the text; all offsets refer to it.
         offset: where the text begins in `whole`.
         types: publication types in lower case, without "journal article".
+        codes: research codes in it, each with the drug that it stands for.
     """
 
-    def __init__(self, title: str, text: str, types: Sequence[str] = ()) -> None:
+    def __init__(self, title: str, text: str, types: Sequence[str] = (), codes: Sequence[tuple[str, str]] = ()) -> None:
         self.title = title.strip()
         self.text = text
         head = f"{self.title}{'' if self.title[-1:] in '.?!' else '.'} " if self.title else ""
         self.whole = head + text
         self.offset = len(head)
         self.types = tuple(kind.lower() for kind in types if kind.lower() != "journal article")
+        self.codes = codes
         self._head = head
         self._plain = plain(self.whole)
         self._made: dict[tuple[object, ...], Any] = {}
@@ -114,12 +118,13 @@ class Document:
         if is_prose(record):
             title, content = screen(title, content)
         types = record.paper.publication_types if record.paper else ()
-        return cls.cut(title, content.removeprefix(title).lstrip(" .\n"), tuple(map(str, types or ())))
+        codes = tuple(sorted(record.paper.drug_codes.items())) if record.paper else ()
+        return cls.cut(title, content.removeprefix(title).lstrip(" .\n"), tuple(map(str, types or ())), codes)
 
     @staticmethod
-    def cut(title: str, text: str, types: tuple[str, ...] = ()) -> "Document":
+    def cut(title: str, text: str, types: tuple[str, ...] = (), codes: tuple[tuple[str, str], ...] = ()) -> "Document":
         """Return the document of a title and a text that need no screening, cached."""
-        document = _parse_once(title, text, types)
+        document = _parse_once(title, text, types, codes)
         with _lock:
             _with_words[id(document)] = document
             _with_words.move_to_end(id(document))
@@ -189,9 +194,20 @@ class Document:
         return found
 
     @cached_property
+    def names_primary_outcome(self) -> bool:
+        """Whether it writes of a primary outcome, under any of its names."""
+        return says("primary outcome", self.whole) is not None
+
+    @cached_property
     def drugs(self) -> list[tuple[str, int, int]]:
-        """Drugs mentioned: generic name, start and end character offset."""
-        return [(drug.name, drug.start, drug.end) for drug in find_drugs(self.whole)]
+        """Drugs mentioned, by name or by a research code: generic name, start and end character offset."""
+        named = [(drug.name, drug.start, drug.end) for drug in find_drugs(self.whole)]
+        patterns = [(drug, write_code_pattern(code)) for code, drug in self.codes]
+        coded = [(drug, *match.span()) for drug, pattern in patterns for match in pattern.finditer(self.whole)]
+        if not coded:
+            return named
+        taken = {start for _, start, _ in named}
+        return sorted([*named, *(mention for mention in coded if mention[1] not in taken)], key=itemgetter(1))
 
     @cached_property
     def conditions(self) -> list[tuple[str, int, int]]:
@@ -253,5 +269,5 @@ _lock = threading.Lock()
 
 
 @lru_cache(maxsize=KEPT)
-def _parse_once(title: str, text: str, types: tuple[str, ...]) -> Document:
-    return Document(title, text, types)
+def _parse_once(title: str, text: str, types: tuple[str, ...], codes: tuple[tuple[str, str], ...]) -> Document:
+    return Document(title, text, types, codes)

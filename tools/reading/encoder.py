@@ -8,6 +8,7 @@ reading.
 import json
 from functools import cache
 from importlib import resources
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -87,16 +88,16 @@ class Encoder:
     """The transformer. Thread-safe; its output for a record does not depend on other records.
 
     Args:
-        raw: an ONNX model with its vocabulary in its metadata.
+        path: an ONNX model with its vocabulary in its metadata.
         threads: number used for one record, which changes no output; records side by side use the cores better.
     """
 
-    def __init__(self, raw: bytes, threads: int = 1) -> None:
+    def __init__(self, path: Path, threads: int = 1) -> None:
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = threads
         options.inter_op_num_threads = 1
         options.add_session_config_entry("session.intra_op.allow_spinning", "0")  # idle threads free the processor
-        self._session = onnxruntime.InferenceSession(raw, options, providers=["CPUExecutionProvider"])
+        self._session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
         self.pieces = Pieces(json.loads(self._session.get_modelmeta().custom_metadata_map["vocabulary"]))
 
     def of_view(self, view: View) -> States:
@@ -119,4 +120,5 @@ class Encoder:
 @cache
 def encoder() -> Encoder:
     """Load the bundled encoder once."""
-    return Encoder(resources.files(__package__).joinpath("encoder.onnx").read_bytes())
+    with resources.as_file(resources.files(__package__).joinpath("encoder.onnx")) as path:
+        return Encoder(path)  # a session keeps bytes that it is given, 22 MB
