@@ -21,6 +21,7 @@ from willowbark.agents.autogen import (
     TextMessage,
     WithoutSettings,
 )
+from willowbark.tools.appraisal.appraised import conditions_of
 from willowbark.tools.appraisal.candidates import Candidate
 from willowbark.tools.appraisal.judgement import judge_candidates
 from willowbark.tools.mechanism import MechanismFindings
@@ -159,7 +160,8 @@ class ReportAgent(Analyst[ReportMemory], Component[ReportAgentConfig]):
         # What a model writes or quotes, on the candidates that were not set aside.
         run.readings.hold(dossier.readings, dossier.studies, dossier.absent)
         pool, checked = await run.checked(dossier.asked, dossier.pool())
-        appraised = judge_candidates(checked, memory.view)
+        conditions = conditions_of(dossier.asked)
+        appraised = judge_candidates(checked, memory.view, run.readings.corrections, conditions)
         decision = memory.approval or Approval(decided_by="nobody")
         approval = decision.with_aside(appraised, dossier.asked, run.readings.corrections)
         aside = [c for c in appraised if c.has_verdict and not approval.lets(c.drug)]
@@ -250,7 +252,8 @@ class ReportAgent(Analyst[ReportMemory], Component[ReportAgentConfig]):
         """Return the material without the judge's sentences that its records do not bear out."""
         *before, last = material.assessments
         view = leave_out(last.view, frozenset(refuted))
-        by_drug = {candidate.drug: candidate for candidate in judge_candidates(checked, view)}
+        judged = judge_candidates(checked, view, material.readings.corrections, conditions_of(material.asked))
+        by_drug = {candidate.drug: candidate for candidate in judged}
         return replace(
             material,
             assessments=[*before, last.model_copy(update={"view": view})],

@@ -191,7 +191,8 @@ def print_forged(counts: dict[str, tuple[int, int]]) -> None:
     cut = [counts[kind] for kind in CUTS]
     for name, each in (("altered claims", altered), ("cut quotes", cut)):
         passed, tried = (sum(column) for column in zip(*each, strict=True))
-        print(f"{name} that pass: {passed} of {tried} ({passed / tried:.1%})")
+        share = f" ({passed / tried:.1%})" if tried else ""
+        print(f"{name} that pass: {passed} of {tried}{share}")
 
 
 if __name__ == "__main__":

@@ -45,7 +45,7 @@ from benchmarks.forgery import evidence, forged, print_forged, publications, tol
 from willowbark.agents.asking.claims import plain
 from willowbark.agents.asking.drafts import StudyDraft
 from willowbark.agents.asking.reader import MISREAD, ToRead
-from willowbark.agents.asking.studies import Refused, checked_study
+from willowbark.agents.asking.studies import Refused, check_study, with_words
 from willowbark.agents.checking.basis import TABLE
 from willowbark.agents.report.model import ResearchReport
 from willowbark.teams.ledger.model_calls import request_key
@@ -572,8 +572,9 @@ def main() -> None:
         told, compared = disagreements(name, report)
         print(f"  {compared - len(told)} of {compared} drugs as the truth table has them", *told, sep="\n    ")
         told_by_quotes += print_readings(client, report, where)
-    print(f"forged, of {len(told_by_quotes)} sentences that the model quoted:")
-    print_forged(forged(told_by_quotes, given.verbose))
+    if told_by_quotes:  # passages that a model names by number cannot be forged
+        print(f"forged, of {len(told_by_quotes)} sentences that the model quoted:")
+        print_forged(forged(told_by_quotes, given.verbose))
 
 
 def print_stood(name: str, client: RecordedClient, report: ResearchReport) -> None:
@@ -586,6 +587,22 @@ def print_stood(name: str, client: RecordedClient, report: ResearchReport) -> No
     print(f"  tokens: {asked:,} in, {said:,} out ({'; '.join(spent)})")
 
 
+def studies_read(
+    client: RecordedClient, report: ResearchReport, where: Path | None
+) -> Iterator[tuple[StudyDraft, ToRead]]:
+    """The studies that a model read in publications, each with its record, in the words of the passages it names."""
+    library = {f"pmid:{record['pmid']}": record for record in publications(where)}
+    condition = condition_of(parse_question(report.research_question))
+    for answered in client.used:
+        for study in answered.answer["studies"] if answered.kind == "StudiesDraft" else ():
+            draft = StudyDraft.model_validate(study)
+            if draft.evidence_key not in library:
+                continue  # a trial, whose entry is read as it stands
+            given = ToRead(evidence(library[draft.evidence_key]), (), condition)
+            rows = [with_words(row, given.passages) for row in draft.comparisons]
+            yield draft.model_copy(update={"comparisons": rows}), given
+
+
 def print_readings(client: RecordedClient, report: ResearchReport, where: Path | None) -> list[Told]:
     """Print what became of the studies, on their own quotes and on forged ones.
 
@@ -593,27 +610,18 @@ def print_readings(client: RecordedClient, report: ResearchReport, where: Path |
         The sentences that were quoted for a comparison, each once.
     """
     library = {f"pmid:{record['pmid']}": record for record in publications(where)}
-    condition = condition_of(parse_question(report.research_question))
-    drafts = [
-        StudyDraft.model_validate(study)
-        for answered in client.used
-        if answered.kind == "StudiesDraft"
-        for study in answered.answer["studies"]
-    ]
     refused = list[str]()
     told = dict[str, Told]()
     forged_quotes = Counter[bool]()
-    for draft in drafts:
-        record = library.get(draft.evidence_key)
-        if record is None:
-            continue  # a trial, whose entry is read as it stands
-        given = ToRead(evidence(record), (), condition)
+    number = 0
+    for draft, given in studies_read(client, report, where):
+        number += 1
         problems = _problems(draft, given)
         refused += [f"{draft.evidence_key}: {problem}" for problem in problems]
         for row in [] if problems else draft.comparisons:
             if row.favours == "untold" or not find_drugs(row.quote):
                 continue
-            told.setdefault(row.quote, told_in(record, row.quote, None))
+            told.setdefault(row.quote, told_in(library[draft.evidence_key], row.quote, None))
             rng = random.Random(row.quote)
             for forge in (*FORGERS.values(), *CUTS.values()):
                 made = forge(told[row.quote], rng)
@@ -621,7 +629,7 @@ def print_readings(client: RecordedClient, report: ResearchReport, where: Path |
                     other = row.model_copy(update={"quote": made.quote, "estimate": ""})
                     forgery = draft.model_copy(update={"comparisons": [other], "harms": [], "statements": []})
                     forged_quotes[not _problems(forgery, given)] += 1
-    print(f"  {len(drafts)} studies, of which do not stand: {len(refused)} parts", *refused, sep="\n    ")
+    print(f"  {number} studies, of which do not stand: {len(refused)} parts", *refused, sep="\n    ")
     print(f"  {forged_quotes[True]} of {forged_quotes.total()} stand on a forged or cut quote")
     return list(told.values())
 
@@ -629,7 +637,7 @@ def print_readings(client: RecordedClient, report: ResearchReport, where: Path |
 def _problems(draft: StudyDraft, given: ToRead) -> list[str]:
     """Why a study or parts of it do not stand."""
     try:
-        return checked_study(draft, given, "").problems
+        return check_study(draft, given, "").problems
     except Refused as problem:
         return [str(problem)]
 

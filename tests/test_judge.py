@@ -41,6 +41,7 @@ from willowbark.tools.appraisal.candidates import Candidate, appraise_candidates
 from willowbark.tools.appraisal.certainty import CertaintyLevel, appraise_candidate
 from willowbark.tools.appraisal.judgement import JudgedDrug, JudgeView, StruckRow, judge_candidates
 from willowbark.tools.questions import parse_question
+from willowbark.tools.reading.corrections import Correction, CorrectionBook, now
 from willowbark.tools.search import SourceReply, Status
 
 
@@ -186,6 +187,14 @@ async def test_what_a_judge_strikes_counts_for_nothing_and_whom_a_drug_is_not_fo
     [struck] = judge_candidates([found], JudgeView(by="m", struck=[row]))
     assert (found.appraisal.supporting, struck.appraisal.supporting) == ([TRIAL.key], [])
     assert struck.appraisal.notes == [f"Left out: {TRIAL.key} was struck by the judge: It is a subgroup."]
+    undone = Correction(
+        change="count", record=TRIAL.key, drug="propranolol", condition="migraine", who="Anna", at=now()
+    )
+    book = CorrectionBook([undone])
+    [counted] = judge_candidates([found], JudgeView(by="m", struck=[row]), book, ["migraine"])
+    assert counted.appraisal.supporting == [TRIAL.key]
+    [elsewhere] = judge_candidates([found], JudgeView(by="m", struck=[row]), book, ["asthma"])
+    assert elsewhere.appraisal.supporting == []
     not_for = JudgedDrug(drug="propranolol", not_for="they have asthma")
     [barred] = judge_candidates([found], JudgeView(by="m", drugs=[not_for]))
     assert (found.does_not_lead, barred.does_not_lead) == (False, True)

@@ -40,12 +40,13 @@ def number_lines(places: Sequence[SectionPlace], letter: str, *, by_rows: bool) 
     Returns:
         The parts' headings, each with its passages by number.
     """
-    numbered, last = list[tuple[str, dict[str, str]]](), 0
+    parts = list[tuple[str, dict[str, str]]]()
+    count = 0
     for place in places:
         texts = list(_split(place.text, by_rows=by_rows))
-        numbered.append((place.title, {f"{letter}{at}": text for at, text in enumerate(texts, last + 1)}))
-        last += len(texts)
-    return numbered
+        parts.append((place.title, {f"{letter}{at}": text for at, text in enumerate(texts, count + 1)}))
+        count += len(texts)
+    return parts
 
 
 def show_passages(passages: Mapping[str, str]) -> str:
@@ -54,13 +55,13 @@ def show_passages(passages: Mapping[str, str]) -> str:
     >>> show_passages({"1": "All had migraine.", "4": "Attacks fell."})
     '[1] All had migraine. … [4] Attacks fell.'
     """
-    shown = list[str]()
+    parts = list[str]()
     before = ""
     for label, text in passages.items():
-        shown += [LEFT_OUT] if before and not _follows(label, before) else []
-        shown.append(f"[{label}] {text}")
+        parts += [LEFT_OUT] if before and not _follows(label, before) else []
+        parts.append(f"[{label}] {text}")
         before = label
-    return " ".join(shown)
+    return " ".join(parts)
 
 
 def words_at(quote: str, passages: Mapping[str, str]) -> str:

@@ -144,7 +144,7 @@ def describe_comparison(study: Study, comparison: Comparison) -> str:
     outcome = f" on {comparison.outcome}" if comparison.outcome else ""
     significant = {True: "significant", False: "not significant", None: ""}[comparison.significant]
     people = study.participants_of(comparison)
-    told = [
+    remarks = [
         "primary outcome" if comparison.primary else "",
         _FAVOURED.get(comparison.favours or "", ""),
         significant,
@@ -155,5 +155,5 @@ def describe_comparison(study: Study, comparison: Comparison) -> str:
         "" if people is None else f"n {people}",
     ]
     line = f"{comparison.arm} against {against}{outcome}"
-    parts = ", ".join(filter(None, told))
+    parts = ", ".join(filter(None, remarks))
     return f"{line}: {parts}" if parts else line

@@ -18,8 +18,8 @@ def list_judged(view: JudgeView) -> list[SentenceDraft]:
     Those are what decides, what contradicts, and on the first `MOST_DRUGS` drugs and those that it calls no option why;
     a sentence without a key rests on all that was read, and no passages can bear it out.
     """
-    told = {text: keys for text, keys in _texts_of(view) if text and keys}
-    return [SentenceDraft(text=text, keys=keys) for text, keys in told.items()]
+    sentences = {text: keys for text, keys in _texts_of(view) if text and keys}
+    return [SentenceDraft(text=text, keys=keys) for text, keys in sentences.items()]
 
 
 def leave_out(view: JudgeView, texts: Collection[str]) -> JudgeView:

@@ -19,6 +19,7 @@ _GAP = 2
 _STEPS = (1.0, 2.0, 5.0)
 _WIDEST = 20.0  # beyond this ratio, and below its inverse, an interval ends in an arrow
 _MARKS = {"supports": "square", "contradicts": "diamond"}
+_SIDES = {"supports": "favours the drug", "contradicts": "favours the other side"}
 
 
 class StripAxis(NamedTuple):
@@ -105,9 +106,14 @@ def draw_axis(axis: StripAxis) -> str:
 def describe_effect(effect: ComparedEffect) -> str:
     """Tell an effect in words, with what it is of as far as the study says."""
     versus = f" against {effect.versus}" if effect.versus else ""
-    outcome = f", {effect.outcome}" if effect.outcome else ""
+    side = _SIDES.get(effect.direction, "no clear difference")
+    return f"{effect.drug}{versus}, {effect.study}: {write_figures(effect)}, {side}"
+
+
+def write_figures(effect: ComparedEffect) -> str:
+    """Write an effect's figures, and the outcome if the study names it."""
     figures = f"{effect.measure} {effect.value:g} ({effect.low:g} to {effect.high:g})"
-    return f"{effect.drug}{versus}, {effect.study}{outcome}: {figures}, {effect.direction}"
+    return f"{figures}, {effect.outcome}" if effect.outcome else figures
 
 
 def _draw_effect(effect: ComparedEffect, axis: StripAxis, y: float) -> str:

@@ -205,8 +205,8 @@ def _side_of(record: AppraisedRecord) -> str:
 
 def _describe_study(study: Study, says: Mapping[str, str], source: CitedSource) -> dict[str, Any]:
     """Return a study as data for the writer."""
-    told = {drug: verdict for drug, verdict in says.items() if verdict != Direction.not_assessed}
-    line: dict[str, Any] = {"key": study.key, "title": source.title, "design": study.design, "says": told}
+    verdicts = {drug: verdict for drug, verdict in says.items() if verdict != Direction.not_assessed}
+    line: dict[str, Any] = {"key": study.key, "title": source.title, "design": study.design, "says": verdicts}
     for name in ("condition", "people", "background"):
         value = getattr(study, name)
         if value:

@@ -48,6 +48,8 @@ def _describe(word: Correction) -> str:
     note = f": “{word.note}”" if word.note else ""
     if word.change == "exclude":
         return f"left out, {word.reason} ({word.by}{note})"
+    if word.change == "count":
+        return f"counts, whether or not the judge struck it ({word.by}{note})"
     if word.change == "add":
         return f"added ({word.by}{note})"
     return f"set aside ({word.by}{note})" if word.change == "set aside" else ""

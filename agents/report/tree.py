@@ -59,10 +59,13 @@ from .forms.blocks import (
     points,
     spans,
 )
+from .once import leave_out_told
 from .texts import write_blocks
 
-MOST_BLOCKS = 10  # drugs with a block, besides those that failed or were withdrawn; the tables have all
-MOST_ROWS = 15  # studies in all blocks together; the appendix has the others
+MOST_BLOCKS = 8  # drugs with a block, besides those that failed or were withdrawn; the tables have all
+MOST_FAILING = 5  # of those that failed or were withdrawn, with a block
+MOST_ROWS = 12  # studies in all blocks together; the appendix has the others
+MOST_IN_APPENDIX = 90  # studies of all drugs together; the table of all evidence has the others
 _LONGEST_QUOTE = 240  # characters in a block; the appendix has whole passages
 _LONGEST_TITLE = 50  # characters of a title used as name of a study without authors
 _STANCES: dict[RecordStance, str] = {
@@ -88,7 +91,7 @@ def first_screen(report: ReportContent) -> Section:
     """Build the first screen: the answer as a model wrote it, if one did; what code computed of it."""
     parts = [paragraph(report.work.line)] if report.work is not None and report.work.line else []
     parts += _write_answer(report)
-    for part in report.summary_parts:
+    for part in leave_out_told(report.summary_parts, report.written):
         is_lead = not part.label and report.written is None
         label = Text(f"{part.label}: ", "strong") if part.label else ""
         parts.append(paragraph(label, part.text, report.cite(part.citations), look="lead" if is_lead else "plain"))
@@ -182,18 +185,12 @@ def _in_order(report: ReportContent) -> list[tuple[int, DrugCandidate]]:
 def rows_of_blocks(candidates: Sequence[DrugCandidate], table: Sequence[EvidenceRow]) -> dict[str, list[EvidenceRow]]:
     """Select the studies for each drug's block, by drug name: those without benefit or with harm, then in support.
 
-    The first drugs have a block, and those that failed or were withdrawn; the first of them have more studies, each has
-    one for each side.
+    The first drugs have a block, and some of those that failed or were withdrawn; the first of them have more studies,
+    each has one for each side.
     """
-    with_block = [
-        c
-        for at, c in enumerate(candidates)
-        if at < MOST_BLOCKS
-        or c.outcome in ("failed", "missed")
-        or len(c.contradicting_citations) >= len(c.supporting_citations) > 0
-        or "withdrawn" in c.marks
-    ]
-    found, (share, rest) = {}, divmod(MOST_ROWS, max(1, len(with_block)))
+    with_block = [*candidates[:MOST_BLOCKS], *[c for c in candidates[MOST_BLOCKS:] if _is_failing(c)][:MOST_FAILING]]
+    share, rest = divmod(MOST_ROWS, max(1, len(with_block)))
+    found = dict[str, list[EvidenceRow]]()
     for place, candidate in enumerate(with_block):
         against = {*candidate.contradicting_citations, *candidate.missed_citations}
         sides = bool(candidate.supporting_citations) + bool(against)
@@ -204,6 +201,25 @@ def rows_of_blocks(candidates: Sequence[DrugCandidate], table: Sequence[Evidence
         failing = [row for row, stance in own if stance in ("contradicts", "missed")][: most - bool(supporting)]
         found[candidate.name] = [*failing, *supporting[: most - len(failing)]]
     return found
+
+
+def _is_failing(candidate: DrugCandidate) -> bool:
+    """Whether a drug failed, missed its outcome, has as much against it as for it, or was withdrawn."""
+    supporting = len(candidate.supporting_citations)
+    is_doubtful = len(candidate.contradicting_citations) >= supporting > 0
+    return is_doubtful or candidate.outcome in ("failed", "missed") or "withdrawn" in candidate.marks
+
+
+def _find_limit(numbers: Sequence[int], most: int) -> int:
+    """Find how many studies each drug may have, one at least, so that all drugs together have at most so many.
+
+    >>> _find_limit([35, 28, 3, 1], 30)
+    13
+    """
+    for limit in range(max(numbers, default=1), 1, -1):
+        if sum(min(number, limit) for number in numbers) <= most:
+            return limit
+    return 1
 
 
 def comparison(report: ReportContent) -> Section | None:
@@ -263,15 +279,22 @@ def _mechanism(report: ReportContent, candidate: DrugCandidate) -> tuple[Block, 
 def more_evidence(report: ReportContent) -> Section | None:
     """Build the appendix's section for each drug: status, studies that count with their passages, mechanism.
 
-    Inconclusive ones are handed over in the table of all evidence.
+    Inconclusive ones are handed over in the table of all evidence, and of very many the weakest in support.
     """
     blocks = list[Block]()
-    for place, candidate in _in_order(report):
+    ordered = _in_order(report)
+    deciding = {
+        each.name: [r for r in report.evidence_table if r.drug == each.name and each.stance_of(r) != "inconclusive"]
+        for _, each in ordered
+    }
+    limit = _find_limit([len(rows) for rows in deciding.values()], MOST_IN_APPENDIX)
+    for place, candidate in ordered:
         rows = [row for row in report.evidence_table if row.drug == candidate.name]
         own: list[Block] = [*write_blocks("candidates", "standing", c=candidate)]
-        told = [row for row in rows if candidate.stance_of(row) != "inconclusive"]
-        own += _studies(report, candidate, told, told, is_whole=True)
-        own += write_blocks("candidates", "rest", number=len(rows) - len(told))
+        told = deciding[candidate.name]
+        own += _studies(report, candidate, told[:limit], told, is_whole=True)
+        beyond = len(told[limit:])
+        own += write_blocks("candidates", "rest", inconclusive=len(rows) - len(told), beyond=beyond)
         own += [points(candidate.remarks)] if candidate.remarks else []
         if candidate.study_limits:
             limits = (Quote(x.quote, f"{record_name(x.key)}, {_place(x.section)}") for x in candidate.study_limits)
@@ -304,10 +327,19 @@ def _studies(
     return [table.without_empty_columns()] if groups else []
 
 
+def _is_by_small_reader(report: ReportContent, row: EvidenceRow) -> bool:
+    """Whether no model read a record of which the row tells."""
+    readers = {study.reader for study in report.studies if study.key == row.key}
+    return readers == {"small_reader"}
+
+
 def _study(report: ReportContent, candidate: DrugCandidate, row: EvidenceRow, is_whole: bool) -> Row:
     stance = candidate.stance_of(row)
+    names = list_flags(row, stance)
+    if report.work is not None and _is_by_small_reader(report, row):
+        names.append("read by the small reader")
     flags = list[TreeNode]()
-    for name in list_flags(row, stance):
+    for name in names:
         flags += flow(" ", Text(name, "flag"))
     trial = next((each for each in report.trials if each.key == row.key), None)
     result = next((each.reason for each in trial.posted if each.drug == row.drug), "") if trial else ""

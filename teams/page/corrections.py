@@ -41,7 +41,7 @@ def requests_of(given: QueryParams) -> list["ChangeRequest"]:
     what = given.get("do", "")
     if what == "exclude":
         return [ChangeRequest.of({**common, "drug": "", "exclude": given.get("reason", "")})]
-    if what in ("set_aside", "undo", "add"):
+    if what in ("set_aside", "undo", "add", "count"):
         return [ChangeRequest.of({**common, what: True, **({"record": ""} if what == "set_aside" else {})})]
     labels = {design.label: design.value for design in StudyDesign}
     requests = list[ChangeRequest]()

@@ -58,9 +58,9 @@ def _page_of_record(run_id: str, report: "ResearchReport", key: str, reference: 
         claimed = [claim.quote for candidate in own for claim in candidate.claims if claim.evidence_key == key]
         quotes = dict.fromkeys(filter(None, (row.sentence, row.in_figures, *claimed)))
         stance = own[0].stance_of(row) if own else row.direction
-        claims.append(
-            {"drug": row.drug, "stance": stance, "quotes": list(quotes), "row": row, "fields": _fields_of(row)}
-        )
+        is_struck = any((strike.key, strike.drug) == (key, row.drug) for strike in report.judge_view.struck)
+        claim = {"drug": row.drug, "stance": stance, "quotes": list(quotes), "row": row, "struck": is_struck}
+        claims.append({**claim, "fields": _fields_of(row)})
     quotes = dict.fromkeys(quote for claim in claims for quote in claim["quotes"])
     texts = list[tuple[str, list[tuple[str, bool]]]]()
     records = _records_of(run_id, report.generated_at, len(report.corrections))

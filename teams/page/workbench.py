@@ -36,10 +36,10 @@ def render_workbench(
 ) -> str:
     """Render a report's drugs and studies; `moved_by` heads what moved, `can_correct` says if the run was kept."""
     from willowbark.agents.pictures.strip import (  # noqa: PLC0415
-        describe_effect,
         draw_axis,
         draw_sample,
         draw_strip,
+        write_figures,
     )
     from willowbark.agents.report.forms.html import cell_html, section_html  # noqa: PLC0415  agents take a second
     from willowbark.agents.report.tree import first_screen  # noqa: PLC0415
@@ -65,7 +65,7 @@ def render_workbench(
         ruler=Markup(draw_axis(bench.axis)),  # noqa: S704  drawn from figures
         strips=lambda effects: Markup(draw_strip(effects, bench.axis)),  # noqa: S704  its texts are escaped
         sample=lambda direction: Markup(draw_sample(direction)),  # noqa: S704  as above
-        tell=describe_effect,
+        write_figures=write_figures,
         count_stances=count_stances,
         block_of=find_block,
     )

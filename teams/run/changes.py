@@ -39,13 +39,14 @@ _KINDS = {"pmid": "pmid", "nct": "nct_id", "pmcid": "pmcid", "doi": "doi"}
 
 
 class ChangeRequest(BaseModel, frozen=True, extra="forbid"):
-    """One thing that somebody wants changed; exactly one of the first six is given."""
+    """One thing that somebody wants changed; exactly one of the first seven is given."""
 
     says: SaysWord | None = Field(None, description="What the record says of the drug")
     field: str | None = Field(None, description="A field of the study, such as aim, design or deciding.participants")
     exclude: ExclusionReason | None = Field(None, description="Leave the record out, for this reason")
     add: bool = Field(False, description="Add the record, by its number or from `file`")
     set_aside: bool = Field(False, description="Set the drug aside: the report does not cover it")
+    count: bool = Field(False, description="Let the record count for the drug, though the judge struck it")
     undo: bool = Field(False, description="Take back what you said of the record or drug")
     record: str = Field("", description="PMID, NCT number, DOI, or key such as pmid:…")
     drug: str = Field("", description="Generic name")
@@ -110,11 +111,12 @@ class RunToCorrect:
             "field": request.field is not None,
             "exclude": request.exclude is not None,
             "set aside": request.set_aside,
+            "count": request.count,
             "undo": request.undo,
         }
         chosen = [name for name, is_asked in asked.items() if is_asked]
         if len(chosen) != 1:
-            raise UsageError("say one thing: what the record says, a field, exclude, add, set aside, or undo")
+            raise UsageError("say one thing: what the record says, a field, exclude, add, count, set aside, or undo")
         drug = _find_drug(request.drug)
         common: dict[str, Any] = {"note": request.note, "seconds": request.seconds, "error": request.error}
         common |= {"who": who, "at": now()}
@@ -129,6 +131,8 @@ class RunToCorrect:
         if request.exclude is not None:
             return [Correction(change="exclude", record=key, condition=condition, reason=request.exclude, **common)]
         row = self._rows.get((key, drug))
+        if request.count:
+            return [self._let_count(key, drug, condition, common)]
         if request.says is not None:
             if not drug:
                 raise UsageError(f"{record_name(key)}: of which drug? --drug NAME{_list_drugs(self._drugs_of(key))}")
@@ -146,6 +150,15 @@ class RunToCorrect:
                 )
             ]
         return [self._to_field(request, key, drug, common)]
+
+    def _let_count(self, key: str, drug: str, condition: str, common: dict[str, Any]) -> Correction:
+        """Undo a judge's strike; UsageError if the judge struck no such row."""
+        struck = [row.drug for row in self.report.judge_view.struck if row.key == key]
+        if drug not in struck:
+            whose = f" on {drug}" if drug else ""
+            also = f"; it struck it on {', '.join(struck)}" if struck else ""
+            raise UsageError(f"{record_name(key)}: the judge did not strike it{whose}{also}")
+        return Correction(change="count", record=key, drug=drug, condition=condition, **common)
 
     def _to_field(self, request: ChangeRequest, key: str, drug: str, common: dict[str, Any]) -> Correction:
         field = request.field or ""

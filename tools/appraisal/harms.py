@@ -36,7 +36,7 @@ _SECTIONS = {
     "safety": ("Contraindications", "Boxed warning", "Pregnancy", "Drug interactions", "Warnings"),
     "avoid": ("Contraindications", "Boxed warning", "Warnings"),
 }
-_WEIGHTIEST = ("Withdrawn", "Boxed warning", "Contraindicated", "Avoid")
+_WEIGHTIEST = ("Withdrawn", "Boxed warning", "Contraindicated", "Once withdrawn", "Avoid")
 _HARM = frozenset(("harm", "induced", "causes"))
 _DENIED = frozenset(("less", "not"))
 """Cues from `Sentence.signs` for harm, and for its denial."""

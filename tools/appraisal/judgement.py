@@ -4,11 +4,12 @@ It lowers what code computed and never raises it: a row that the judge strikes c
 judge's and the computed level of certainty counts, and a drug that is not for the people asked about does not lead.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Literal
 
 from pydantic import BaseModel
 
+from ..reading.corrections import CorrectionBook
 from ..wording import listed
 from .candidates import Candidate
 from .certainty import AppraisedItem, CertaintyLevel, appraise_candidate, lower_level
@@ -87,11 +88,25 @@ class JudgeView(BaseModel, frozen=True, extra="forbid"):
         return next((each for each in self.drugs if each.drug == drug), None)
 
 
-def judge_candidates(candidates: Iterable[Candidate], view: JudgeView) -> list[Candidate]:
+def judge_candidates(
+    candidates: Iterable[Candidate],
+    view: JudgeView,
+    corrections: CorrectionBook | None = None,
+    conditions: Sequence[str] = (),
+) -> list[Candidate]:
     """Apply a judge's view to candidates: strikes, the lower level, whom a drug is not for, the order.
 
     The order is the judge's among drugs with a verdict that may lead; the others stay behind these as they were.
+
+    Args:
+        candidates: as code appraised them.
+        view: the judge's.
+        corrections: what people say; a row that they let count is not struck. None: nothing.
+        conditions: those of the question, for which they say it.
     """
+    if corrections:
+        standing = [row for row in view.struck if not corrections.lets_count(row.key, row.drug, conditions)]
+        view = view.model_copy(update={"struck": standing})
     judged = [_judge(candidate, view) for candidate in candidates]
     places = {each.drug: place for place, each in enumerate(view.drugs)}
     last = len(places)
