@@ -241,6 +241,7 @@ def test_however_many_drugs_there_are_each_block_shows_both_sides_and_the_first_
         {"alone": False},
         {"is_preprint": True},
         {"concern": True},
+        {"surrogate": True},
         {"sample_size": 99},
         {"comparator": "active"},
         {"effects": []},
