@@ -20,7 +20,7 @@ from willowbark.tools.appraisal.judgement import JudgeView, StruckRow
 from willowbark.tools.appraisal.views import MatchedStudy
 from willowbark.tools.mechanism import HypothesisAssessment
 from willowbark.tools.questions import parse_question
-from willowbark.tools.questions.trials import trial_queries
+from willowbark.tools.questions.trials import list_trial_queries
 from willowbark.tools.reading.reading import StudyDesign
 from willowbark.tools.records.card import ENTRIES, STUDIES
 from willowbark.tools.records.enclosure import embed, enclose_lines, new_marker, one_line, unmarked
@@ -320,7 +320,7 @@ class AssessmentRequest(BaseModel, frozen=True, extra="forbid"):
             for hypothesis in self.hypotheses.hypotheses[:SHOWN_HYPOTHESES]
         ]
         made = {search.query for search in self.searches}
-        trials = [f"- {query}" for query in trial_queries(parse_question(self.question)) if query not in made]
+        trials = [f"- {query}" for query in list_trial_queries(parse_question(self.question)) if query not in made]
         refused = [f"- {unmarked(each)}" for each in self.refused]
         struck = [f"- {each.key} on {each.drug}: {unmarked(each.reason)}" for each in self.struck]
         disputed = [f"- {unmarked(each)}" for each in self.disputed]

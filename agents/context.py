@@ -24,7 +24,7 @@ from willowbark.tools.records.evidence import Evidence, merge
 from willowbark.tools.search import SourceReply, rank
 from willowbark.tools.toolbox import ToolGate, look_up_ahead
 from willowbark.tools.works.fulltext import FULL_TEXT_LIMIT, mark_whole, may_be_open, read_full_texts
-from willowbark.tools.works.identity import link, published_articles, resolve, settle
+from willowbark.tools.works.identity import fetch_published, link, resolve, settle
 from willowbark.tools.works.trust import check_trust
 
 from .approval import Approval
@@ -245,7 +245,7 @@ class RunContext:
             new = {name: value for name, value in record.metadata.items() if name not in old or old[name] != value}
             changed.setdefault(record.key, {}).update(new)
         known = [record.noting(**changed[record.key]) if changed.get(record.key) else record for record in pool]
-        if articles := await published_articles(preprints, known, transport):
+        if articles := await fetch_published(preprints, known, transport):
             known = sorted([*known, *await check_trust(articles, transport)], key=lambda record: -record.relevance)
         return link(settle(known))
 

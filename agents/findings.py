@@ -22,7 +22,7 @@ from willowbark.tools.toolbox import InputKind
 from willowbark.tools.wording import counted, listed, short
 from willowbark.tools.works.drug_names import note_codes
 
-from .asking.fits import StudyTopic, TopicFit, topics_of
+from .asking.fits import StudyTopic, TopicFit, list_topics
 from .asking.reader import ReadingCounts, UnreadRecord, WholeTexts
 
 MOST_BYTES = 3_650  # of a digest, both as JSON and as text; 4 kB with the guidance above it
@@ -393,7 +393,7 @@ class Dossier(BaseModel, extra="forbid"):
         """Topics of studies that no model was asked about yet."""
         if self.reading_counts.is_unreliable:
             return []
-        return topics_of([read for found in self.in_order for read in found.studies], self._titles, self.fits)
+        return list_topics([read for found in self.in_order for read in found.studies], self._titles, self.fits)
 
     def left_for_later(self, iteration: int) -> dict[str, dict[str, InputKind]]:
         """Return the tools that a round left for later, by specialist, each with what it takes."""

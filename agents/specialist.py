@@ -59,7 +59,7 @@ from willowbark.tools.search import SourceReply
 from willowbark.tools.toolbox import EvidenceTool, InputKind, asked_by
 from willowbark.tools.wording import counted, listed
 
-from .asking import ModelUnavailable, add_usage, in_a_line, provider_error_line, reads_requests, without_thoughts
+from .asking import ModelUnavailable, add_usage, provider_error_line, reads_requests, remove_thoughts, write_line
 from .asking.reader import list_unreadable, read, to_read
 from .assessment import SHOWN_QUERY, AssessmentMessage
 from .context import RunContext
@@ -401,7 +401,7 @@ class SpecialistAgent(AssistantAgent, Component[SpecialistAgentConfig]):
             elif clients[attempt] is client:
                 await self._model_context.add_message(UserMessage(content=_ASK_AGAIN, source="team"))
                 continue
-            why = f" ({in_a_line(turn.said)})" if is_refusal else ""
+            why = f" ({write_line(turn.said)})" if is_refusal else ""
             instead = "the baseline analyst asked instead" if attempt < len(clients) else "there was no fallback"
             turn.stood_in = True
             notes.append(f"{name}: the model asked no source{why}; {instead}")
@@ -499,7 +499,7 @@ class SpecialistAgent(AssistantAgent, Component[SpecialistAgentConfig]):
         if isinstance(answer, str):
             raise ModelUnavailable("its stream ended without a result")
         add_usage(turn.used, answer.usage)
-        turn.said = without_thoughts(answer.content if isinstance(answer.content, str) else "")[:MAX_SUMMARY]
+        turn.said = remove_thoughts(answer.content if isinstance(answer.content, str) else "")[:MAX_SUMMARY]
         await self._model_context.add_message(AssistantMessage(content=turn.said or "-", source=self.name))
 
     async def _read(
@@ -656,7 +656,7 @@ class _SearchTurn:
             add_usage(self.used, message.models_usage)
         if isinstance(event, Response):
             if not isinstance(message, ToolCallSummaryMessage):
-                self.said = without_thoughts(event.chat_message.to_text())[:MAX_SUMMARY]
+                self.said = remove_thoughts(event.chat_message.to_text())[:MAX_SUMMARY]
             return
         self.events.append(event)
         if isinstance(event, ToolCallRequestEvent):

@@ -1,10 +1,11 @@
 """What a reader says of rows kept apart, kept in a file, so that two readers can be compared in pairs.
 
-    python -m benchmarks.compare_readers FOLDER --weights build/reader/reader.npz
+    python -m benchmarks.compare_readers FOLDER --weights build/reader/reader.npz [--join 0.4 --shown 0.6]
     python -m benchmarks.compare_readers FOLDER --keep FILE     (keeps what the bundled reader says)
     python -m benchmarks.compare_readers FOLDER --with FILE     (compares with what was kept, of another checkout)
 
-The first compares weights that `make train-reader` wrote with the bundled reader.
+The first compares weights that `make train-reader` wrote with the bundled reader; with `--join`, both together, where
+the bundled one has that share, and support is shown from `--shown` on.
 
 FOLDER holds the abstracts (`world_half.jsonl.gz`, `corpus_half.jsonl.gz`), trials with a registered p value
 (`clinifact_half.jsonl.gz`) and whole readings (`study_readings.jsonl.gz`). Nothing was learnt or chosen on the rows:
@@ -24,6 +25,7 @@ from benchmarks.labels import EARLIER, is_apart, is_left_out, labels, read_lines
 from benchmarks.public_trials import ANOTHER, MET, read_trials
 from benchmarks.study_verdicts import is_open
 from benchmarks.training.cases import is_closing_trial
+from benchmarks.training.joining import JoinedReader
 
 from willowbark.tools.appraisal.stance import stance_of
 from willowbark.tools.lexicon import canonical_drug
@@ -201,11 +203,17 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--weights", type=Path)
+    parser.add_argument("--join", type=float, help="share of the bundled reader, 0 to 1")
+    parser.add_argument("--shown", type=float, default=0.6, help="least probability of support that is shown")
     parser.add_argument("--keep", type=Path)
     parser.add_argument("--with", type=Path, dest="other")
     options = parser.parse_args()
     bundled = LearnedReader()
-    reader = OnePassReader(options.weights.read_bytes()) if options.weights else bundled
+    reader: LearnedReader = bundled
+    if options.weights:
+        reader = OnePassReader(options.weights.read_bytes())
+        if options.join is not None:
+            reader = JoinedReader(reader, options.join, {"supports": options.shown})
     rows = read_all(options.folder, reader)
     print_figures("this reader", rows)
     if options.keep:

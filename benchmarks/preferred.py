@@ -6,8 +6,8 @@
 
 `--pairs` writes a folder a run. Its `free_request.txt` asks for the free answer, which belongs into `free.txt`; once it
 is there, a further call writes `pair.txt` with both answers as A and B, and `verdict.tsv` for a third reader, who sees
-these and the records, and neither which answer is whose nor citations or marks. Who is A stands in `key.json` beside the
-folders, out of the reader's sight, and is drawn for each pair.
+these and the records, and neither which answer is whose nor citations or marks. Who is A stands in `key.json` beside
+the folders, out of the reader's sight, and is drawn for each pair.
 
 In `verdict.tsv` the reader writes the facts that change a clinician's decision, by the records, before looking at the
 answers; then of each whether an answer tells it, leaves it out or tells it falsely; last which answer is preferred.
@@ -59,8 +59,8 @@ class Comparison(NamedTuple):
     @classmethod
     def of(cls, row: Mapping[str, str]) -> "Comparison":
         """Return a line of the table."""
-        counts = (int(row[name]) for name in COLUMNS[2:-1])
-        return cls(row["run"], row["reader"], *counts, row["preferred"])
+        counts = {name: int(row[name]) for name in COLUMNS[2:-1]}
+        return cls(run=row["run"], reader=row["reader"], preferred=row["preferred"], **counts)
 
 
 def read_table(path: Path = TABLE) -> list[Comparison]:
@@ -87,7 +87,8 @@ def describe(rows: Sequence[Comparison]) -> list[str]:
         ]
     lines = [
         f"{row.run} ({row.reader}): of {row.facts} facts the report tells {row.report_told}, "
-        f"{row.report_false} falsely; the free answer {row.free_told}, {row.free_false} falsely; preferred: {row.preferred}"
+        f"{row.report_false} falsely; the free answer {row.free_told}, {row.free_false} falsely; "
+        f"preferred: {row.preferred}"
         for row in rows
     ]
     facts = sum(row.facts for row in rows)
@@ -172,9 +173,20 @@ def take_verdict(folder: Path, run: str, reader: str) -> Comparison:
     [choice] = [row["A"] for row in rows if row["fact"] == PREFERRED] or [""]
     if not facts or choice not in (*SIDES, EQUAL):
         raise SystemExit(f"{path}: needs a line a fact, and one `{PREFERRED}` with A, B or {EQUAL} under A")
-    counts = [sum(row[side] == word for row in facts) for side in (report, free) for word in (TOLD, FALSE)]
-    preferred = {report: "report", free: "free", EQUAL: EQUAL}[choice]
-    return Comparison(run, reader, len(facts), *counts, preferred)
+
+    def count(side: str, word: str) -> int:
+        return sum(row[side] == word for row in facts)
+
+    return Comparison(
+        run=run,
+        reader=reader,
+        facts=len(facts),
+        report_told=count(report, TOLD),
+        report_false=count(report, FALSE),
+        free_told=count(free, TOLD),
+        free_false=count(free, FALSE),
+        preferred={report: "report", free: "free", EQUAL: EQUAL}[choice],
+    )
 
 
 def _read_key(folder: Path) -> dict[str, str]:

@@ -32,9 +32,9 @@ from willowbark.tools.lexicon import find_drugs
 from willowbark.tools.lexicon.matching import read_table
 from willowbark.tools.library import open_library
 from willowbark.tools.library.library import Library
-from willowbark.tools.library.rows import PublicationRow, StudyRow, row_of
+from willowbark.tools.library.rows import PublicationRow, StudyRow, parse_row
 from willowbark.tools.questions import Question, parse_question, preprocess_query
-from willowbark.tools.questions.trials import first_queries
+from willowbark.tools.questions.trials import list_first_queries
 from willowbark.tools.records.evidence import Evidence, merge
 from willowbark.tools.search import Source, SourceReply
 from willowbark.tools.sources.studies.clinicaltrials import ClinicalTrials
@@ -102,7 +102,7 @@ def titles_of(library: Library) -> dict[str, Evidence]:
 
 
 def _record_of(line: str) -> Evidence:
-    row = row_of(line)
+    row = parse_row(line)
     if isinstance(row, PublicationRow):
         return row.evidence("pubmed")
     assert isinstance(row, StudyRow)
@@ -138,7 +138,9 @@ async def searched(question: str, transport: Transport, depth: Depth) -> list[st
     most = DEPTHS[depth]
     size = PAGES[depth]
     specialists = [Specialist(name=name, takes=("queries",)) for name in _SOURCES]
-    wanted = {(name, query): None for name in _SOURCES for query in first_queries(asked, of_trials=name == "trials")}
+    wanted = {
+        (name, query): None for name in _SOURCES for query in list_first_queries(asked, of_trials=name == "trials")
+    }
     replies = list[SourceReply]()
     pool = list[Evidence]()
     for iteration in range(1, ROUNDS + 1):

@@ -45,7 +45,7 @@ from benchmarks.forgery import evidence, forged, print_forged, publications, tol
 from willowbark.agents.asking.claims import plain
 from willowbark.agents.asking.drafts import StudyDraft
 from willowbark.agents.asking.reader import MISREAD, ToRead
-from willowbark.agents.asking.studies import Refused, checked_study, with_words
+from willowbark.agents.asking.studies import Refused, check_study, with_words
 from willowbark.agents.checking.basis import TABLE
 from willowbark.agents.report.model import ResearchReport
 from willowbark.teams.ledger.model_calls import request_key
@@ -637,7 +637,7 @@ def print_readings(client: RecordedClient, report: ResearchReport, where: Path |
 def _problems(draft: StudyDraft, given: ToRead) -> list[str]:
     """Why a study or parts of it do not stand."""
     try:
-        return checked_study(draft, given, "").problems
+        return check_study(draft, given, "").problems
     except Refused as problem:
         return [str(problem)]
 

@@ -31,7 +31,7 @@ from willowbark.tools.lexicon.matching import content_words
 from willowbark.tools.library import open_library
 from willowbark.tools.library.building import build_library
 from willowbark.tools.library.collected import CollectedEvidence
-from willowbark.tools.questions.kinds import question_words
+from willowbark.tools.questions.kinds import get_question_words
 from willowbark.tools.records.evidence import Citation, Evidence
 from willowbark.tools.sources.studies.pubmed import PubMed
 
@@ -114,7 +114,7 @@ def in_library(folder: Path) -> Find:
 
     async def find(question: str) -> list[str]:
         async with Transport(Endpoints(library=library)) as transport:
-            asking = question_words("asks the records")
+            asking = get_question_words("asks the records")
             words = [f'"{word}"' for word in content_words(question) if word not in asking]
             reply = await PubMed(transport).find(" OR ".join(words), AT)
         return [record.key.removeprefix("pmid:") for record in reply.records]

@@ -23,11 +23,11 @@ from willowbark.tools.questions.kinds import (
     KINDS,
     NamedEntity,
     QuestionKind,
-    lists_of,
+    group_lists,
+    join_list,
+    list_ngrams,
+    list_surroundings,
     mask_names,
-    ngrams,
-    of_list,
-    surroundings,
 )
 
 LABELS = Path(__file__).parent / "labels" / "question_readings.tsv"
@@ -54,7 +54,7 @@ def kinds_asked(row: dict[str, str], text: str, names: Sequence[NamedEntity]) ->
     if len(parts) != 1 + len(further):
         parts = [text]
     for part, right in zip(parts, [first, *((each,) for each in further)], strict=False):
-        yield Case(row["voice"], frozenset(ngrams(mask_names(part, names)[0])), right)
+        yield Case(row["voice"], frozenset(list_ngrams(mask_names(part, names)[0])), right)
 
 
 def roles(row: dict[str, str], text: str, names: Sequence[NamedEntity]) -> Iterator[tuple[str, Case]]:
@@ -67,11 +67,11 @@ def roles(row: dict[str, str], text: str, names: Sequence[NamedEntity]) -> Itera
             if (at := text.lower().find(spelt)) >= 0:
                 spans.append((told, at, at + len(spelt)))
                 break
-    masked, places = mask_names(text, [of_list(each) for each in lists_of(text, names)])
+    masked, places = mask_names(text, [join_list(each) for each in group_lists(text, names)])
     kind: QuestionKind = row["kind"].split("/")[0]  # type: ignore[assignment]
     for name, place in places.items():
         role = next((each for each, start, end in spans if start < name.end and name.start < end), "none")
-        features = frozenset(surroundings(masked, place, kind))
+        features = frozenset(list_surroundings(masked, place, kind))
         yield "left out", Case(row["voice"], features, ("there" if role == "not" else "apart",))
         if name.kind == "condition" and role in ("cond", "people") and kind not in ("harm", "safety", "avoid"):
             yield "of people", Case(row["voice"], features, ("there" if role == "people" else "apart",))

@@ -4,11 +4,11 @@
 
 FOLDER holds abstracts (`world_half.jsonl.gz`, `corpus_half.jsonl.gz`) and registered outcomes
 (`clinifact_half.jsonl.gz`). The encoder stays as it is: its states of each case are taken once and kept under
-`--states`. Fields are learnt from the quarter of the labelled records that the encoder did not learn from;
-`primary`, `indication` and `alone` from `labels/primary_*.tsv`, and `primary` from registered p values too. Two numbers
-say what is shown: how far contradictions are leant towards, and from which probability on support is sure. They are the
-most generous ones at which `RIGHT` holds, on verdicts by heads that had not seen the record. All figures are of five
-folds by record. `--closing` prints those of the part kept apart as well.
+`--states`. Fields are learnt from the quarter of the labelled records that the encoder did not learn from; `primary`,
+`indication` and `alone` from `labels/primary_*.tsv`, and `primary` from registered p values too; which part a condition
+plays from labels of whole studies and whole readings (`study_readings.jsonl.gz`). From which probability on a verdict
+is shown follows from verdicts by heads that had not seen the record (`training.thresholds`), and so for the parts.
+All figures are of five folds by record. `--closing` prints those of the part kept apart as well.
 """
 
 import argparse
@@ -21,6 +21,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from benchmarks.labels import EARLIER, FOLDER, Label, is_apart, is_left_out, labels, read_lines
 from benchmarks.public_trials import ANOTHER, MET, read_trials
+from benchmarks.training.cases import read_sources
+from benchmarks.training.condition_heads import RoleCase, learn_condition_roles
+from benchmarks.training.thresholds import find_thresholds
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GroupKFold
 from sklearn.preprocessing import StandardScaler
@@ -29,7 +32,7 @@ from willowbark.tools.lexicon.heads import softmax
 from willowbark.tools.reading.document import Document
 from willowbark.tools.reading.encoder import States, encoder
 from willowbark.tools.reading.fields import FIELDS
-from willowbark.tools.reading.learned import Weights, decide, is_titled
+from willowbark.tools.reading.learned import SHOWN, Weights
 from willowbark.tools.reading.view import View
 
 WEIGHTS = Path(__file__).resolve().parent.parent / "tools" / "reading" / "reader.npz"
@@ -37,10 +40,6 @@ STRENGTH = 0.0003  # of regressions on states: the smaller, the simpler
 STRENGTH_TOLD = 0.03  # of those on what the encoder's own heads and the sentences say alone
 TOLD = slice(5 * 384, None)
 UNSURE = 0.6  # weight of a label with which a colleague could disagree
-RIGHT = {"supports": 0.94, "contradicts": 0.80}
-"""How many of the verdicts shown as such have to be right, where no colleague would disagree with the label."""
-LEANS = np.arange(0, 1.01, 0.1)
-SHOWN_FROM = np.arange(0.5, 0.96, 0.01)
 
 
 class Case(NamedTuple):
@@ -121,52 +120,22 @@ def report(title: str, names: Sequence[str], told: Any, truth: Any) -> None:
     print(f"{title}: {len(truth)}, right {100 * (told == truth).mean():.1f}; P/R {', '.join(parts)}", flush=True)
 
 
-def settle(told: Any, titled: Any, truth: Any, certain: Any) -> tuple[float, float]:
-    """Choose the lean towards contradictions, and from where on support is sure: the most generous ones allowed."""
-    names = FIELDS["verdict"]
-    supports, contradicts = (names.index(each) for each in ("supports", "contradicts"))
-
-    def right(said: Any, at: int) -> float:
-        return float((truth[said & certain] == at).mean()) if (said & certain).any() else 0.0
-
-    failed = {each: verdicts(told, titled, each) == contradicts for each in LEANS}
-    lean = max((each for each in LEANS if right(failed[each], contradicts) >= RIGHT["contradicts"]), default=0.0)
-    told_to_help = verdicts(told, titled, lean) == supports
-    shown_from = (
-        each for each in SHOWN_FROM if right(told_to_help & (told[:, supports] >= each), supports) >= RIGHT["supports"]
-    )
-    return float(lean), float(next(shown_from, 1.0))
-
-
 def heard(rows: Any, stored: Mapping[str, Any], name: str) -> Any:
     """What a head says of rows of states, as probabilities."""
     return softmax(rows @ stored[name] + stored[f"{name}.bias"])
 
 
-def verdicts(told: Any, titled: Any, lean: float) -> Any:
-    """The verdict of each case as the reader decides it, by its order."""
-    names = FIELDS["verdict"]
-    return np.array([names.index(decide(each, lean * in_title)) for each, in_title in zip(told, titled, strict=True)])
-
-
-def titled_of(cases: Sequence[Case]) -> Any:
-    """Whether the title of each case names its drug and condition."""
-    return np.array(
-        [is_titled(View(Document.cut(case.title, case.text, case.types), case.drug, case.condition)) for case in cases]
-    )
-
-
-def look(title: str, cases: Sequence[Label], told: Any, titled: Any, lean: float, sure: float) -> None:
+def look(title: str, cases: Sequence[Label], told: Any, shown_from: Mapping[str, float]) -> None:
     """Print verdicts as told, and as shown."""
     names = FIELDS["verdict"]
     truth = np.array([names.index(case.verdict) for case in cases])
-    said = verdicts(told, titled, lean)
+    said = told.argmax(1)
     report(f"{title}, verdict", names, said, truth)
     certain = np.array([case.sure for case in cases])
     report(f"{title}, verdict, sure labels", names, said[certain], truth[certain])
-    for name in RIGHT:
+    for name, least in shown_from.items():
         at = names.index(name)
-        shown = (said == at) & ((told[:, at] >= sure) | (name == "contradicts"))
+        shown = (said == at) & (told[:, at] >= least)
         true = truth == at
         print(
             f"    {name} shown: {shown.sum()}, right {100 * true[shown].mean():.0f} % "
@@ -201,12 +170,11 @@ def main() -> None:  # noqa: PLR0915  # steps in a row
     def rows_of(name: str, cases: Sequence[Case]) -> Any:
         return np.array([base.row(*each) for each in states_of(name, cases, options.states)])
 
-    def rows_of_labels(name: str, found: Sequence[Label]) -> tuple[Any, Any]:
+    def rows_of_labels(name: str, found: Sequence[Label]) -> Any:
         triples = sorted({each.triple: None for each in found}, key=lambda triple: triple[0])
         cases = [case_of(*each) for each in triples]
         place = {each: at for at, each in enumerate(triples)}
-        places = [place[each.triple] for each in found]
-        return rows_of(name, cases)[places], titled_of(cases)[places]
+        return rows_of(name, cases)[[place[each.triple] for each in found]]
 
     def learn(name: str, rows: Any, truth: Any, heed: Any, groups: Any, strength: float = STRENGTH) -> Any:
         count = len(FIELDS[name])
@@ -216,7 +184,7 @@ def main() -> None:  # noqa: PLR0915  # steps in a row
         return out_of_fold(rows, truth, heed, groups, count, strength)
 
     left = [each for each in known if each.pmid in early - apart]
-    rows, titled = rows_of_labels("left", left)
+    rows = rows_of_labels("left", left)
     groups = np.array([each.pmid for each in left])
     heed = np.where([each.sure for each in left], 1.0, UNSURE)
     told: dict[str, Any] = {}
@@ -224,6 +192,13 @@ def main() -> None:  # noqa: PLR0915  # steps in a row
         truth = np.array([FIELDS[name].index(getattr(each, name)) for each in left])
         told[name] = learn(name, rows, truth, heed, groups, STRENGTH if name == "verdict" else STRENGTH_TOLD)
         report(f"left out, {name}", FIELDS[name], told[name].argmax(1), truth)
+
+    sources = {source.pmid: source for source in read_sources(options.folder) if source.pmid in records}
+
+    def rows_of_roles(cases: Sequence[RoleCase]) -> Any:
+        return rows_of("conditions", [case_of(case.pmid, case.drug, case.condition) for case in cases])
+
+    stored |= learn_condition_roles(sources, rows_of_roles)
 
     fresh = []
     for path in sorted(FOLDER.glob("primary_*.tsv")):
@@ -236,7 +211,6 @@ def main() -> None:  # noqa: PLR0915  # steps in a row
     ]
     trial_cases = [Case("", t.title, t.text, (), str(t.drug), str(t.condition)) for t in trials]
     trial_rows = rows_of("trials", trial_cases)
-    trial_titled = titled_of(trial_cases)
     met, placebo = (np.array(each) for each in zip(*((t.label == MET, t.against_nothing) for t in trials), strict=True))
     new_rows = rows_of("new", [case_of(each["pmid"], each["drug"], each["condition"]) for each in fresh])
     all_rows = np.concatenate([new_rows, trial_rows])
@@ -266,26 +240,26 @@ def main() -> None:  # noqa: PLR0915  # steps in a row
     truth = np.concatenate([[names.index(each.verdict) for each in left], by_outcome[placebo]])
     certain = np.array([*(each.sure for each in left), *(True for _ in met[placebo])])
     every = np.concatenate([told["verdict"], chances[placebo]])
-    lean, sure = settle(every, np.concatenate([titled, trial_titled[placebo]]), truth, certain)
-    stored["lean"] = np.array(lean)
-    stored["sure"] = np.array(sure)
-    said = verdicts(chances, trial_titled, lean)
-    against, for_it = ((said == names.index(name)) & placebo for name in ("contradicts", "supports"))
-    for_it &= chances[:, names.index("supports")] >= sure
+    shown_from = find_thresholds(every, truth, certain)
+    stored |= {f"{SHOWN}{name}": np.array(least) for name, least in shown_from.items()}
+    against, for_it = (
+        (chances.argmax(1) == names.index(name)) & (chances[:, names.index(name)] >= shown_from[name]) & placebo
+        for name in ("contradicts", "supports")
+    )
     print(
-        f"lean {lean:.1f}, sure from {sure:.2f}: of {(placebo & ~met).sum()} failed trials against placebo "
+        f"shown from {shown_from}: of {(placebo & ~met).sum()} failed trials against placebo "
         f"{against[~met].sum()} as failed, {for_it[~met].sum()} as supporting; as failed rightly {against[~met].sum()} "
         f"of {against.sum()}; of {(placebo & met).sum()} successes {for_it[met].sum()} as supporting"
     )
-    look("left out", left, told["verdict"], titled, lean, sure)
+    look("left out", left, told["verdict"], shown_from)
     np.savez(WEIGHTS, **{name: np.asarray(each, np.float16) for name, each in stored.items()})  # type: ignore[arg-type]
     if options.closing:
         kept = [each for each in known if each.pmid in apart]
-        rows, titled = rows_of_labels("apart", kept)
+        rows = rows_of_labels("apart", kept)
         for name in ("role", "match", "kind", "effect", "comparator"):
             truth = np.array([FIELDS[name].index(getattr(each, name)) for each in kept])
             report(f"kept apart, {name}", FIELDS[name], heard(rows, stored, name).argmax(1), truth)
-        look("kept apart", kept, heard(rows, stored, "verdict"), titled, lean, sure)
+        look("kept apart", kept, heard(rows, stored, "verdict"), shown_from)
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ from typing import NamedTuple
 from benchmarks.recorded import FOLDER, collection, replayed, studies_read
 
 from willowbark.agents.asking.drafts import ComparisonDraft, StudyDraft
-from willowbark.agents.asking.studies import drug_name
+from willowbark.agents.asking.studies import find_drug_name
 from willowbark.tools.reading.passages import find_wrong_use
 
 
@@ -40,7 +40,7 @@ def uses_of(draft: StudyDraft) -> Iterator[TestedUse]:
         kind = _kind_of(row)
         if arm is None or not arm.drugs or not kind:
             continue
-        drug = drug_name(arm.drugs[0])
+        drug = find_drug_name(arm.drugs[0])
         why = find_wrong_use(row.quote, drug, row.condition or draft.condition)
         yield TestedUse(kind, draft.evidence_key, drug, row.quote, why)
 

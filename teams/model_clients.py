@@ -80,11 +80,11 @@ def model_client(name: str, settings: "Settings", environ: Mapping[str, str] = o
     except ImportError:
         raise MissingExtra(f"{prefix}/…", prefix) from None
     given = provider.config(model, settings.llm, environ)
-    from willowbark.agents.asking.batches import through_batches  # noqa: PLC0415  agents take most of a second
+    from willowbark.agents.asking.batches import send_through_batches  # noqa: PLC0415  agents take most of a second
     from willowbark.agents.autogen import http_client, patch_provider_client  # noqa: PLC0415
 
     try:
-        client = patch_provider_client(client_class(**given), through_batches)
+        client = patch_provider_client(client_class(**given), send_through_batches)
     except (TypeError, ValueError) as error:
         raise UsageError(
             f"model {name!r}: its client refuses these settings ({' '.join(str(error).split())})"

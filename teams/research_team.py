@@ -48,7 +48,7 @@ from willowbark.agents.specialists import ROLES, specialist_agent
 from willowbark.tools.contracts.run_contract import explainer
 from willowbark.tools.errors import UsageError
 from willowbark.tools.http.transport import Transport
-from willowbark.tools.library import endpoints_of_environment
+from willowbark.tools.library import read_environment
 from willowbark.tools.questions import follow_up, parse_question
 from willowbark.tools.records.registry import searchable
 
@@ -246,7 +246,7 @@ class ResearchTeam(PolicyGroupChat, Component[ResearchTeamConfig]):
         """Open a connection to the sources for as long as the team runs, and let its agents join the run."""
         own = None
         if self._joined is None and self._transport is None:
-            endpoints = endpoints_of_environment()
+            endpoints = read_environment()
             own = Transport(endpoints, explain=explainer(endpoints))
             held.push_async_callback(own.close)
         run = self._joined or RunContext(own or self._transport)

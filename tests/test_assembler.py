@@ -113,3 +113,8 @@ readings = st.builds(
 def test_no_study_supports_what_its_reading_did_not(made: Reading) -> None:
     if stance_of(assemble(made), made.drug).says == "supports":
         assert made.verdict == "supports"
+
+
+def test_the_part_that_the_condition_plays_is_told_of_the_study() -> None:
+    assert assemble(reading(condition_role="prevent_target")).condition_role == "prevent_target"
+    assert assemble(reading()).condition_role is None

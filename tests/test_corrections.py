@@ -17,7 +17,7 @@ from willowbark.agents.approval import Approval, ApprovalAnswer, ApprovalRequest
 from willowbark.agents.exports import render
 from willowbark.agents.report.model import ResearchReport
 from willowbark.teams.faces.cli import app
-from willowbark.teams.faces.review import review, rows_of
+from willowbark.teams.faces.review import list_run_rows, review
 from willowbark.teams.ledger import DEFAULT_PATH, Ledger
 from willowbark.teams.run.changes import key_of
 from willowbark.teams.run.edited_tables import is_table_of_evidence, read_table
@@ -584,7 +584,7 @@ def test_readers_who_differ_are_likelier_wrong() -> None:
 
 
 def test_review_asks_blind_and_counts_what_a_person_has_seen(inside: Path) -> None:
-    rows = rows_of(find_run("last"), 2)
+    rows = list_run_rows(find_run("last"), 2)
     said = list[str]()
     answers = iter(["z", "c", "q"])
     moved = review(
@@ -597,7 +597,9 @@ def test_review_asks_blind_and_counts_what_a_person_has_seen(inside: Path) -> No
     (kept,) = read_corrections(Path(CORRECTIONS_FILE)).all
     assert (kept.says, kept.who) == ("contradicts", "Anna")
     assert kept.seconds is not None
-    assert rows[0].record not in [row.record for row in rows_of(find_run("last"), 100) if row.drug == rows[0].drug]
+    assert rows[0].record not in [
+        row.record for row in list_run_rows(find_run("last"), 100) if row.drug == rows[0].drug
+    ]
 
 
 def test_review_in_a_pipe_lists_the_rows(inside: Path) -> None:

@@ -8,7 +8,7 @@ from builders import evidence
 from willowbark.tools.appraisal.candidates import named_drugs
 from willowbark.tools.reading.document import Document
 from willowbark.tools.records.evidence import Evidence
-from willowbark.tools.works.drug_names import codes_in, is_code, note_codes
+from willowbark.tools.works.drug_names import find_codes, is_code, note_codes
 
 
 def trial_of(*interventions: dict[str, Any]) -> Evidence:
@@ -33,7 +33,7 @@ def test_a_drug_under_a_research_code_is_known_by_its_other_names() -> None:
 def test_codes_are_learnt_from_trials_that_give_them_for_one_drug() -> None:
     one = trial_of({"name": "Finerenone", "other_names": ["BAY 94-8862", "Kerendia"]})
     two = trial_of({"name": "Finerenone and losartan", "other_names": ["Finerenone", "Losartan", "XX 1234"]})
-    assert codes_in([one, two]) == {"finerenone": ["BAY 94-8862"]}
+    assert find_codes([one, two]) == {"finerenone": ["BAY 94-8862"]}
 
 
 CODED = {"name": "Finerenone", "other_names": ["ZZQ-4471"]}

@@ -13,7 +13,7 @@ import pytest
 from willowbark.tools.errors import UsageError
 from willowbark.tools.http import endpoints as endpoints_module
 from willowbark.tools.http.endpoints import Endpoints, RateLimiter
-from willowbark.tools.library import endpoints_of_environment
+from willowbark.tools.library import read_environment
 
 KEY = "canary-3f9a"
 
@@ -29,7 +29,7 @@ def test_a_key_raises_pubmeds_limit_and_is_never_shown() -> None:
 
 @pytest.mark.parametrize("blank", [{}, {"NCBI_API_KEY": "", "NCBI_EMAIL": " "}, {"WILLOWBARK_LIBRARY__PATH": " "}])
 def test_blank_settings_are_none(blank: dict[str, str]) -> None:
-    endpoints = endpoints_of_environment(blank)
+    endpoints = read_environment(blank)
 
     assert endpoints == Endpoints()
     assert endpoints.email is None
@@ -66,7 +66,7 @@ def test_a_source_that_is_unknown_or_lacks_its_key_is_named_with_those_there_are
     [
         Endpoints.public({"BRAVE_API_KEY": KEY}),
         Endpoints.at("http://127.0.0.1:8000"),
-        endpoints_of_environment({"WILLOWBARK_LIBRARY__PATH": "bundled"}),
+        read_environment({"WILLOWBARK_LIBRARY__PATH": "bundled"}),
     ],
     ids=["key", "server", "library"],
 )

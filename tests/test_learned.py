@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from willowbark.tools.reading.document import Document
 from willowbark.tools.reading.encoder import LONGEST, encoder, shown
 from willowbark.tools.reading.fields import FIELDS
-from willowbark.tools.reading.learned import LearnedReader, _find_quoted, consistent, decide
+from willowbark.tools.reading.learned import LearnedReader, _find_quoted, consistent
 from willowbark.tools.reading.reading import Comparator, Effect, Match, OutcomeKind, Role, verdict_from
 from willowbark.tools.reading.view import Pieces, View
 
@@ -95,11 +95,6 @@ def test_the_fields_lead_to_the_verdict_they_were_chosen_for(verdict: str, seed:
     random = np.random.default_rng(seed)
     told = {name: random.dirichlet(np.ones(len(each))).astype(np.float32) for name, each in FIELDS.items()}
     assert verdict_from(*consistent(verdict, told)) == verdict
-
-
-def test_a_seldom_verdict_is_told_where_its_lean_makes_up_for_the_difference() -> None:
-    told = np.array([0.4, 0.1, 0.0, 0.5], np.float32)
-    assert [decide(told, lean) for lean in (0.0, 0.8)] == ["supports", "contradicts"]
 
 
 LETTERS = st.text("abcdefghijklmnopqrstuvwxyz", min_size=1, max_size=12)

@@ -10,7 +10,7 @@ from builders import ScriptedReader
 from typer.testing import CliRunner
 
 from willowbark.teams.faces.cli import app
-from willowbark.teams.faces.read import InputRecord, OutputFormat, read_file, records_in
+from willowbark.teams.faces.read import InputRecord, OutputFormat, read_file, read_input_records
 from willowbark.tools.errors import UsageError
 from willowbark.tools.files import read_records
 from willowbark.tools.local_files import MAX_LINE_BYTES, UnusableFile
@@ -82,7 +82,7 @@ INPUTS: dict[str, tuple[str | bytes, list[InputRecord | str]]] = {
 def parse(folder: Path, content: str | bytes, name: str = "records") -> list[InputRecord | str]:
     file = folder / name
     file.write_bytes(content.encode() if isinstance(content, str) else content)
-    records = records_in(read_records(file))
+    records = read_input_records(read_records(file))
     return [f"{place}: {record}" if isinstance(record, str) else record for place, record in records]
 
 
@@ -209,7 +209,7 @@ def test_the_documented_threshold_is_the_one_by_which_reports_count() -> None:
     from willowbark.tools.reading.learned import weights
 
     page = " ".join((Path(__file__).parents[1] / "docs" / "how-to" / "read.md").read_text(encoding="utf-8").split())
-    assert f"*supports* from a probability of {weights().sure:g} on" in page
+    assert f"*supports* from a probability of {weights().shown['supports']:.2g} on" in page
 
 
 def test_what_cannot_be_read_or_written_is_refused(tmp_path: Path) -> None:

@@ -4,11 +4,15 @@ import asyncio
 from urllib.parse import parse_qs
 
 import httpx
+import pytest
 from autogen_core import CancellationToken
-from recorded import recorded
+from recorded import HERE, recorded, reply_to
 
+from willowbark.tools.errors import SearchError, SourceUnavailable
+from willowbark.tools.http.endpoints import Endpoints, RateLimiter
+from willowbark.tools.http.reply import Reply
 from willowbark.tools.http.together import MeetingPoint, gather_names
-from willowbark.tools.http.transport import Transport
+from willowbark.tools.http.transport import Exchange, Transport
 from willowbark.tools.records.enclosure import new_marker
 from willowbark.tools.toolbox import SourceTool, ToolReply
 
@@ -90,3 +94,45 @@ async def test_a_call_that_ends_or_is_stopped_is_not_waited_for() -> None:
 
     assert await waiting == ["1"]
     assert await gather_names(["2"]) == ["2"]
+
+
+class Kept:
+    """A recorder that gives replies again, and lets nothing new pass in a replay."""
+
+    def __init__(self) -> None:
+        self.replies: dict[str, Reply] = {}
+        self.is_replay = False
+
+    def exchanged(self, exchange: Exchange) -> None:
+        headers = {"content-type": exchange.content_type}
+        self.replies[exchange.request] = Reply(exchange.source, exchange.status or 0, headers, exchange.body)
+
+    def recall(self, source: str, request: str) -> Reply | SearchError | None:
+        unknown = SourceUnavailable(source, "its reply is not kept") if self.is_replay else None
+        return self.replies.get(request, unknown)
+
+    def gave_up(self, request: str, error: SearchError) -> None:
+        raise AssertionError(f"gave up: {error}")
+
+
+@pytest.mark.parametrize("slow", ["migraine", "smoking"])
+async def test_a_replay_asks_for_the_same_records_whichever_search_was_answered_first(slow: str) -> None:
+    kept, queries = Kept(), ("migraine", "propranolol", "smoking")
+
+    async def send(request: httpx.Request) -> httpx.Response:
+        for _ in range(20 if slow in str(request.url) else 1):
+            await asyncio.sleep(0)
+        found = reply_to(request)
+        stream = httpx.ByteStream(found.body)
+        return httpx.Response(found.status, headers={"content-type": found.kind}, stream=stream)
+
+    replies = list[list[ToolReply]]()
+    for kept.is_replay in (False, True):
+        network = httpx.MockTransport(send)
+        limiter = RateLimiter(None)
+        async with Transport(Endpoints.at(HERE), network=network, recorder=kept, limiter=limiter) as transport:
+            replies.append(await search(transport, *queries))
+
+    live, replayed = ([reply.replies[0] for reply in each] for each in replies)
+    assert [reply.status for reply in live] == ["ok"] * 3
+    assert [reply.records for reply in replayed] == [reply.records for reply in live]

@@ -24,14 +24,14 @@ from builders import (
 from recorded import DOWN, recorded
 
 from willowbark.agents.asking.reader import WHOLE_CHARACTERS, WholeTexts, read, to_read
-from willowbark.agents.baseline.client import tool_calls
+from willowbark.agents.baseline.client import choose_calls
 from willowbark.agents.context import TEXTS_READ, RunContext
 from willowbark.agents.findings import Findings, FindingsMessage
 from willowbark.agents.report.content import BATCHED, BATCHED_TEXTS, READING, TEXTS
 from willowbark.agents.reporter import turns_of
 from willowbark.teams.budget import Prices
 from willowbark.teams.config import LLMSettings, Price, Settings
-from willowbark.teams.faces.mcp import MOST_BYTES, TEXT_BYTES, bounded
+from willowbark.teams.faces.mcp import MOST_BYTES, TEXT_BYTES, bound_reply
 from willowbark.teams.run.research import research
 from willowbark.tools.appraisal.appraised import Readings
 from willowbark.tools.appraisal.candidates import appraise_candidates
@@ -217,15 +217,15 @@ async def test_a_full_text_that_was_asked_for_and_can_not_be_had_is_named(
 def test_a_judge_asks_for_a_full_text_by_its_number() -> None:
     wanted = verdict(next_search_queries=[full_text_query("12503978"), "timolol AND migraine"]).to_model_message()
     asked = [UserMessage(content=QUESTION, source="user"), wanted]
-    calls = tool_calls(asked, [GetPaper()])
+    calls = choose_calls(asked, [GetPaper()])
 
     assert [json.loads(call.arguments) for call in calls] == [{"pmid": "12503978", "full_text": True}]
 
 
 def test_mcp_gives_a_whole_text_to_who_asks_and_excerpts_where_it_does_not_fit() -> None:
     fits, long = whole(FILLER * 500), whole(FILLER * 5_000)
-    text = bounded(ToolReply(replies=[reply(fits)]), TEXT_BYTES)
-    excerpt = bounded(ToolReply(replies=[reply(long)]), TEXT_BYTES)
+    text = bound_reply(ToolReply(replies=[reply(fits)]), TEXT_BYTES)
+    excerpt = bound_reply(ToolReply(replies=[reply(long)]), TEXT_BYTES)
 
     assert len(text.encode()) > 500 * len(FILLER)
     assert '"truncated": true' not in text

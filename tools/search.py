@@ -25,8 +25,8 @@ from .http.recent import RecentReplies
 from .http.transport import Transport
 from .lexicon.matching import content_words, stems, stems_among
 from .questions import wider_queries
-from .questions.query import with_operators
-from .records.card import SourceCard, source_modules
+from .questions.query import capitalise_operators
+from .records.card import SourceCard, load_source_modules
 from .records.evidence import Evidence, SourceName
 from .records.registry import searchable
 
@@ -291,7 +291,7 @@ class Source:
     async def _find_wider(self, query: str, max_results: int, filters: Filters | None) -> SourceReply:
         """Search, and search with fewer words if nothing is found."""
         asks_in_words = self.card is not None and self.card.dialect == "boolean"  # for publications or trials
-        query = with_operators(query) if asks_in_words else query
+        query = capitalise_operators(query) if asks_in_words else query
         reply = await self._find(query, max_results, filters)
         for wider in wider_queries(query) if asks_in_words and reply.status is Status.EMPTY else ():
             reply = await self._find(wider, max_results, filters)
@@ -420,7 +420,7 @@ def source_class(name: str) -> type[Source]:
     """Return the class of a searchable source; raises UsageError if there is none of this name."""
     if name not in searchable():
         raise UsageError(f"no source named {name!r}; there are {', '.join(searchable())}")
-    module = source_modules()[name]
+    module = load_source_modules()[name]
     classes = (each for each in vars(module).values() if isinstance(each, type) and issubclass(each, Source))
     return next(class_ for class_ in classes if class_.card is module.CARD)
 

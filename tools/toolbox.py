@@ -31,7 +31,7 @@ from .errors import SourceRefused, UnreadableReply
 from .http.together import MeetingPoint
 from .http.transport import Transport
 from .lexicon import canonical_drug
-from .library import endpoints_of_environment
+from .library import read_environment
 from .library.collected import Answer, CollectedEvidence
 from .records.enclosure import blocks, enclose, enclose_lines, new_marker, one_line
 from .records.evidence import Evidence
@@ -47,7 +47,7 @@ from .sources.labels.openfda import OpenFDA
 from .sources.studies.clinicaltrials import ClinicalTrials
 from .sources.studies.europepmc import EuropePMC
 from .sources.studies.pubmed import PubMed
-from .works.fulltext import with_whole_text
+from .works.fulltext import fetch_whole_text
 
 SEARCH_TIMEOUT_S = 90.0
 _LONGEST_NAME = 100  # characters of a drug name that is not in the lexicon
@@ -272,7 +272,7 @@ class EvidenceTool(BaseTool[Args, ToolReply]):
         """Query the sources in parallel; failures are returned as replies that name them."""
         if self._transport is not None:
             return await self._ask(args, self._transport)
-        async with Transport(endpoints_of_environment()) as transport:
+        async with Transport(read_environment()) as transport:
             return await self._ask(args, transport)
 
     @property
@@ -424,7 +424,7 @@ class GetPaper(LookupTool[PaperArgs]):
 
 async def _with_whole_texts(reply: SourceReply, transport: Transport) -> SourceReply:
     """Add open full texts to a reply's publications; a warning names each that has none, with the reason."""
-    records = [await with_whole_text(record, transport) for record in reply.records]
+    records = [await fetch_whole_text(record, transport) for record in reply.records]
     missing = [
         f"no full text of {record.key}: {record.paper.full_text_unread}"
         for record in records

@@ -1,6 +1,6 @@
 """Trains the reader that reads a record once, from labels and a folder of abstracts to one file of weights.
 
-    python -m benchmarks.training FOLDER [--out FOLDER] [--passes 3] [--minutes 100] [--threads 2] [--closing]
+    python -m benchmarks.training FOLDER [--out FOLDER] [--passes 3] [--seed 7] [--minutes 100] [--closing]
     python -m benchmarks.training --smoke
 
 FOLDER holds abstracts (`world_half.jsonl.gz`, `corpus_half.jsonl.gz`), trials with a registered p value
@@ -31,11 +31,13 @@ from benchmarks.training.export import build_model, list_heads, measure_ranges
 from benchmarks.training.fitting import Fit, Plan, predict, predict_roles, refine_roles, score
 from benchmarks.training.made import make_sources
 from benchmarks.training.network import Network, load_base
+from benchmarks.training.thresholds import ROLE_RIGHT, find_least
 from benchmarks.training.vocabulary import PACKAGE, Vocabulary, drop_seldom, find_base, read_vocabulary
 from benchmarks.training.word_heads import learn_words
 
 from willowbark.tools.reading.document import Document
 from willowbark.tools.reading.fields import CONDITION_ROLES, FIELDS
+from willowbark.tools.reading.learned import ROLE, SHOWN
 from willowbark.tools.reading.pooled import load_pooled
 from willowbark.tools.reading.view import Pieces, View
 from willowbark.tools.reading.words import WordHead
@@ -53,6 +55,8 @@ class Trained(NamedTuple):
     vocabulary: Vocabulary
     words: WordHead
     settled: Settled
+    role_from: float
+    """Least probability from which on the part of a condition is told."""
 
 
 def train(sources: Sequence[Source], plan: Plan, out: Path, *, closing: bool) -> dict[str, Any]:
@@ -74,7 +78,7 @@ def train(sources: Sequence[Source], plan: Plan, out: Path, *, closing: bool) ->
     predictions = predict(network, parts["development"])
     verdicts = list_verdicts(predictions, words)
     settled = settle(verdicts, UNSURE)
-    trained = Trained(network, vocabulary, words, settled)
+    trained = Trained(network, vocabulary, words, settled, settle_roles(network, parts["development"]))
     weights = write_weights(trained, parts["training"], out / "reader.npz")
     card: dict[str, Any] = {
         "base": PACKAGE,
@@ -82,7 +86,7 @@ def train(sources: Sequence[Source], plan: Plan, out: Path, *, closing: bool) ->
         "records": {part: len(cases) for part, cases in parts.items()},
         "labels": _count_labels(sources),
         "powers": settled.powers.round(1).tolist(),
-        "shown from": settled.shown,
+        "shown from": settled.shown | {ROLE: trained.role_from},
         "development": {
             **describe(verdicts, settled),
             **score(predictions),
@@ -115,6 +119,15 @@ def _count_labels(sources: Sequence[Source]) -> dict[str, int]:
     return dict(sorted(counts.items()))
 
 
+def settle_roles(network: Network, cases: Sequence[RecordCase]) -> float:
+    """Return the least probability from which on the part of a condition is told rightly often enough."""
+    read = [(row.roles, chances) for _, row, chances in predict_roles(network, cases) if len(row.roles) == 1]
+    if not read:
+        return 1.0
+    hits = np.array([CONDITION_ROLES[chances.argmax()] in roles for roles, chances in read])
+    return find_least(np.array([chances.max() for _, chances in read]), hits, ROLE_RIGHT)
+
+
 def score_roles(network: Network, cases: Sequence[RecordCase]) -> dict[str, Any]:
     """Return how many roles of conditions are told rightly, where a reader told one."""
     read = [(row.roles, chances) for _, row, chances in predict_roles(network, cases) if len(row.roles) == 1]
@@ -134,7 +147,8 @@ def write_weights(trained: Trained, cases: Sequence[RecordCase], path: Path) -> 
         **list_heads(network),
         **trained.words.store(),
         "join": trained.settled.powers,
-        **{f"shown.{name}": np.array(least, np.float32) for name, least in trained.settled.shown.items()},
+        **{f"{SHOWN}{name}": np.array(least, np.float32) for name, least in trained.settled.shown.items()},
+        f"{SHOWN}{ROLE}": np.array(trained.role_from, np.float32),
     }
     np.savez_compressed(path, **arrays)
     return path.read_bytes()
@@ -169,6 +183,7 @@ def main() -> None:
     parser.add_argument("folder", type=Path, nargs="?", help="abstracts, registered outcomes, whole readings")
     parser.add_argument("--out", type=Path, default=Path("build/reader"), help="checkpoints, weights and card")
     parser.add_argument("--passes", type=float, default=3.0, help="over all training records")
+    parser.add_argument("--seed", type=int, default=Plan().seed, help="of what is drawn by chance")
     parser.add_argument("--minutes", type=float, help="wall clock by which the rate has fallen")
     parser.add_argument(
         "--threads", type=int, default=1, help="of the processor: on a busy machine one is faster than two"
@@ -184,7 +199,7 @@ def main() -> None:
         parser.error(f"{options.folder or 'no folder'}: name a folder with abstracts, or --smoke")
     else:
         options.out.mkdir(parents=True, exist_ok=True)
-        plan = Plan(epochs=options.passes, minutes=options.minutes)
+        plan = Plan(epochs=options.passes, minutes=options.minutes, seed=options.seed)
         card = train(read_sources(options.folder), plan, options.out, closing=options.closing)
     print(json.dumps(card, indent=1, default=float))
 

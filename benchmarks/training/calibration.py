@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from benchmarks.training.fitting import Prediction
+from benchmarks.training.thresholds import find_thresholds
 from numpy.typing import NDArray
 
 from willowbark.tools.lexicon.heads import Floats
@@ -13,11 +14,6 @@ from willowbark.tools.reading.fields import FIELDS
 from willowbark.tools.reading.words import WordHead, join_verdicts
 
 POWERS = np.arange(0.1, 1.51, 0.1)
-RIGHT = {"supports": 0.90, "contradicts": 0.80}
-"""How many of the verdicts shown as such have to be right, of all labels."""
-SHOWN_FROM = np.arange(0.4, 0.96, 0.01)
-FEWEST = 5
-"""Verdicts that have to be shown for a share of them to be looked at."""
 
 
 class Verdicts(NamedTuple):
@@ -48,7 +44,7 @@ def list_verdicts(predictions: Sequence[Prediction], head: WordHead) -> Verdicts
 
 
 def settle(verdicts: Verdicts, unsure: float) -> Settled:
-    """Choose the powers with the least loss, then the least probabilities at which `RIGHT` holds."""
+    """Choose the powers with the least loss, then what is shown by the rule of `thresholds.py`."""
     heed = np.where(verdicts.is_sure, 1.0, unsure)
     rows = np.arange(len(verdicts.truth))
 
@@ -58,25 +54,7 @@ def settle(verdicts: Verdicts, unsure: float) -> Settled:
 
     powers = np.array(min(itertools.product(POWERS, [0.0, *POWERS]), key=count_loss), np.float32)
     joined = join_verdicts(verdicts.by_network, verdicts.by_words, powers)
-    return Settled(powers, {name: _find_least(joined, verdicts, name) for name in RIGHT})
-
-
-def _find_least(joined: Floats, verdicts: Verdicts, name: str) -> float:
-    """Return the least probability from which on a verdict is right often enough, there and above; 1 if there is none.
-
-    One that holds at a point alone would be chosen by chance.
-    """
-    at = FIELDS["verdict"].index(name)
-    able = joined.argmax(1) == at
-    settled = 1.0
-    for least in SHOWN_FROM[::-1]:
-        shown = able & (joined[:, at] >= least)
-        if shown.sum() < FEWEST:
-            continue
-        if (verdicts.truth[shown] == at).mean() < RIGHT[name]:
-            break
-        settled = float(least)
-    return settled
+    return Settled(powers, find_thresholds(joined, verdicts.truth, verdicts.is_sure))
 
 
 def describe(verdicts: Verdicts, settled: Settled) -> dict[str, Any]:

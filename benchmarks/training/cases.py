@@ -16,8 +16,10 @@ import numpy as np
 from benchmarks.labels import FOLDER, bucket_of, is_apart, labels, read_lines
 from benchmarks.public_trials import ANOTHER, MET, read_trials
 from benchmarks.study_verdicts import is_open
+from benchmarks.training.studies import list_drug_labels
 from numpy.typing import NDArray
 
+from willowbark.tools.lexicon import canonical_drug
 from willowbark.tools.lexicon.conditions import find_known_conditions
 from willowbark.tools.reading.cut import CutCondition, CutPair, CutRecord, cut_condition, cut_pair, cut_record
 from willowbark.tools.reading.document import Document
@@ -28,6 +30,8 @@ from willowbark.tools.reading.words import find_features
 PARTS = ("training", "development", "closing")
 UNSURE = 0.6
 """Weight of a label with which a colleague could disagree."""
+_HEED = {"studies": 2.0, "readings": 2.0}
+"""Weight of labels from whole studies: they are a tenth of all, and were read with all drugs and conditions in view."""
 _DEVELOPMENT = 12  # one record in so many
 _AIMS = {"treat": "treat_target", "prevent": "prevent_target"}
 _TARGET = frozenset(_AIMS.values())
@@ -111,6 +115,7 @@ def read_sources(folder: Path) -> list[Source]:
             source = records[str(reading["pmid"])]
             source.study = reading
             source.is_closing |= not is_open(source.pmid)
+            _add_views(source, reading)
     for path in sorted(FOLDER.glob("studies_*.jsonl")):
         for label in _read_if_there(path):
             labelled = records.get(label["record"].removeprefix("pmid:"))
@@ -148,18 +153,32 @@ def _add_labels(records: Mapping[str, Source]) -> None:
 
 
 def _add_study(source: Source, label: Mapping[str, Any]) -> None:
-    """Add a label of a whole study: roles of conditions, and of drugs in the condition that the study is on."""
+    """Add a label of a whole study: roles of conditions, and what it says of drugs in what it is to treat or prevent.
+
+    Where a reader of single drugs said something of a pair, that stands.
+    """
     source.is_closing |= label["part"] == "apart"
     for condition in label["conditions"]:
         role = condition["role"]
         source.roles[condition["name"]] = role if role in CONDITION_ROLES else "mention"
-    target = next((name for name, role in source.roles.items() if role in _TARGET), None)
-    for drug in label["drugs"]:
-        if target and drug["role"] in FIELDS["role"]:
-            values = {"role": drug["role"]}
-            if drug["alone"] is not None:
-                values["alone"] = "alone" if drug["alone"] else "not_alone"
-            source.asks.append(Ask(drug["name"], target, values, None, label["sure"] == 1, "studies"))
+    read = {(ask.drug, ask.condition) for ask in source.asks}
+    for row in list_drug_labels(label):
+        is_read = (row.drug, row.condition) in read
+        values = {"alone": row.values["alone"]} if is_read and "alone" in row.values else row.values
+        if not is_read or values is not row.values:
+            start = None if is_read else row.start
+            source.asks.append(Ask(row.drug, row.condition, values, start, row.is_sure, "studies"))
+
+
+def _add_views(source: Source, reading: Mapping[str, Any]) -> None:
+    """Add the verdicts of a whole reading, on conditions that the lexicon finds; those of single drugs stand."""
+    read = {(ask.drug, ask.condition) for ask in source.asks}
+    for view in reading["says"]:
+        names = find_known_conditions(view["condition"])
+        drug = canonical_drug(view["drug"])
+        if names and drug and (drug, names[0].name) not in read:
+            values = {"verdict": view["verdict"], "role": view["role"]}
+            source.asks.append(Ask(drug, names[0].name, values, None, bool(reading["sure"]), "readings"))
 
 
 def is_closing_trial(pmid: str) -> bool:
@@ -202,7 +221,7 @@ def cut_source(source: Source, pieces: Pieces) -> RecordCase:
         pair = cut_pair(record, view, pieces)
         values = {name: FIELDS[name].index(value) for name, value in ask.values.items() if value in FIELDS[name]}
         sentence = orders.get(_find_sentence(document, ask.start))
-        weight = 1.0 if ask.is_sure else UNSURE
+        weight = (1.0 if ask.is_sure else UNSURE) * _HEED.get(ask.source, 1.0)
         pairs.append(PairCase(pair, values, sentence, weight, find_features(view), ask))
         if "match" in ask.values:
             roles[pair.condition].append(_find_roles(ask.values))

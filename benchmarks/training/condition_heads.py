@@ -1,10 +1,11 @@
 """Learns which part a condition plays in a record, from the encoder's states of it and from where it is named."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple, Protocol
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 from benchmarks.training.cases import Source, list_condition_roles, part_of
+from benchmarks.training.thresholds import ROLE_RIGHT, find_least
 from numpy.typing import NDArray
 from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import StandardScaler
@@ -12,23 +13,15 @@ from sklearn.preprocessing import StandardScaler
 from willowbark.tools.reading.condition_roles import build_role_row, flag_condition
 from willowbark.tools.reading.document import Document
 from willowbark.tools.reading.fields import CONDITION_ROLES
+from willowbark.tools.reading.learned import ROLE, SHOWN
 from willowbark.tools.reading.view import View
 
 STRENGTHS = (0.0003, 0.001, 0.003, 0.01)
 """Of the regression: the smaller, the simpler; chosen on development records."""
 STEPS = 600
+Learnt = dict[str, Any]
+"""Arrays by name, as `reader.npz` holds them."""
 _TARGETS = 2  # the first of `CONDITION_ROLES`
-
-
-class Room(Protocol):
-    """Gives the sources and the rows of their cases, and takes what was learnt."""
-
-    sources: dict[str, Source]
-    stored: dict[str, Any]
-
-    def make_case(self, pmid: str, drug: str, condition: str) -> Any: ...
-
-    def find_rows(self, cases: Sequence[Any]) -> Any: ...
 
 
 class RoleCase(NamedTuple):
@@ -56,19 +49,21 @@ def list_role_cases(sources: Mapping[str, Source]) -> list[RoleCase]:
 
 def find_main_drug(source: Source, document: Document) -> str:
     """Return the first drug that a label calls tested, else the first that the record names; empty if none."""
-    tested = [ask.drug for ask in source.asks if ask.source == "studies" and ask.values["role"] == "tested"]
+    tested = [ask.drug for ask in source.asks if ask.values.get("role") == "tested"]
     names = [name for name, _, _ in document.drugs]
     return next(iter(tested or names), "")
 
 
-def learn_condition_roles(room: Room) -> None:
-    """Learn the head for roles of conditions; print what it is worth."""
-    cases = list_role_cases(room.sources)
-    read = [room.make_case(case.pmid, case.drug, case.condition) for case in cases]
+def learn_condition_roles(sources: Mapping[str, Source], find_rows: Callable[[Sequence[RoleCase]], Any]) -> Learnt:
+    """Learn the head for roles of conditions, and from where on they are told; print what it is worth.
+
+    `find_rows` gives the rows of cases (`learned.Weights.row`).
+    """
+    cases = list_role_cases(sources)
     rows = np.array(
         [
-            build_role_row(row, flag_condition(_view(room.sources[case.pmid], case)))
-            for row, case in zip(room.find_rows(read), cases, strict=True)
+            build_role_row(row, flag_condition(_view(sources[case.pmid], case)))
+            for row, case in zip(find_rows(cases), cases, strict=True)
         ]
     )
     truth = np.array([CONDITION_ROLES.index(case.role) for case in cases])
@@ -78,10 +73,13 @@ def learn_condition_roles(room: Room) -> None:
     models = [_fit(rows[learnt], truth[learnt], strength) for strength in STRENGTHS]
     losses = [_count_loss(model, rows[chosen], truth[chosen]) for model in models]
     best = int(np.argmin(losses))
+    chances = _tell(models[best], rows)
+    hits = chances.argmax(1) == truth
+    least = find_least(chances.max(1)[chosen], hits[chosen], ROLE_RIGHT)
     for part in ("development", "closing"):
-        _report(part, models[best], rows[parts == part], truth[parts == part])
-    final = _fit(rows[parts != "closing"], truth[parts != "closing"], STRENGTHS[best])
-    room.stored["condition"], room.stored["condition.bias"] = final
+        _report(part, chances[parts == part], truth[parts == part], least)
+    weights, bias = _fit(rows[parts != "closing"], truth[parts != "closing"], STRENGTHS[best])
+    return {"condition": weights, "condition.bias": bias, f"{SHOWN}{ROLE}": np.array(least, np.float32)}
 
 
 def _view(source: Source, case: RoleCase) -> View:
@@ -112,14 +110,15 @@ def _count_loss(model: Linear, rows: Any, truth: Any) -> float:
     return float(-np.log(_tell(model, rows)[np.arange(len(truth)), truth] + 1e-9).mean())
 
 
-def _report(part: str, model: Linear, rows: Any, truth: Any) -> None:
-    """Print how many roles are right, and how many conditions are rightly told as the study's target."""
-    chances = _tell(model, rows)
+def _report(part: str, chances: Any, truth: Any, least: float) -> None:
+    """Print how many roles are right, of all and of those told, and how well the target is told from the rest."""
     chosen = chances.argmax(1)
+    told = chances.max(1) >= least
     target = chances[:, :_TARGETS].sum(1) > 0.5
     true = truth < _TARGETS
     print(
         f"{part}, role of a condition: {len(truth)}, right {100 * (chosen == truth).mean():.1f}; "
+        f"told from {least:.2f} {told.sum()}, right {100 * (chosen == truth)[told].mean():.1f}; "
         f"target or not {100 * (target == true).mean():.1f} "
         f"(P/R {100 * true[target].mean():.0f}/{100 * target[true].mean():.0f})"
     )

@@ -22,7 +22,7 @@ from ..run.rewriting import rewrite_run
 
 
 def correct(
-    run_id: str, root: Path, record: str | None, asked: Mapping[str, Any], table: Path | None, by: str | None
+    run_id: str, root: Path, record: str | None, correction: Mapping[str, Any], table: Path | None, by: str | None
 ) -> list[str]:
     """Change a run as asked, and return what moved, a line each.
 
@@ -39,14 +39,14 @@ def correct(
     """
     requests = list[ChangeRequest]()
     report = stored_report(run_id)
-    if table is not None and (asked or record):
+    if table is not None and (correction or record):
         raise UsageError("--from: takes all from the table; leave record and other options out")
     if table is not None and report is not None:
         requests = read_table(table, report)
         if not requests:
             return [f"{table}: every cell is as the report has it"]
-    elif asked or record:
-        typed = {**asked, "record": record or ""}
+    elif correction or record:
+        typed = {**correction, "record": record or ""}
         if "value" in typed:
             typed["value"] = parse_value(typed["value"])
         if "file" in typed:
@@ -54,9 +54,9 @@ def correct(
         requests = [ChangeRequest.of(typed)]
     with Ledger.existing(DEFAULT_PATH) as ledger:
         before = ledger.report(run_id)
-        made = asyncio.run(ask_changes(run_id, ledger, requests, by=by, root=root))
-    moved = tell_changes(before, made.model_dump(mode="json")) if before else []
-    number = counted(len(made.corrections), "correction")
+        change = asyncio.run(ask_changes(run_id, ledger, requests, by=by, root=root))
+    moved = tell_changes(before, change.model_dump(mode="json")) if before else []
+    number = counted(len(change.corrections), "correction")
     return [*(moved or ["No drug's evidence moved."]), f"Run {run_id}: {number}; next: willowbark show {run_id}"]
 
 
@@ -80,11 +80,11 @@ def rewrite(run_id: str, root: Path, model: str | None) -> list[str]:
 def list_words(run_id: str) -> list[str]:
     """List who said what of a run, as its report took it."""
     report = stored_report(run_id)
-    lines = [] if report is None else [_line_of(correction) for correction in report.corrections]
+    lines = [] if report is None else [_write_line(correction) for correction in report.corrections]
     return lines or [f"Nobody has corrected run {run_id}."]
 
 
-def _line_of(word: CorrectionLine) -> str:
+def _write_line(word: CorrectionLine) -> str:
     names = [record_name(word.record)] if word.record else []
     names += [word.drug] if word.drug else []
     return f"{', '.join(names)}: {word.line}"

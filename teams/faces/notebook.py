@@ -55,11 +55,11 @@ async def research_in_cell(question: str | RunOptions, **choices: Unpack[RunChoi
     approve = options.approve
     view = LiveView(options.question or "", settings.searched_sources)
     if approve is None or isinstance(approve, bool):
-        approve = approver_for(None, settings, "notebook", notebook_input)
-    given = {"settings": settings, "cancellation_token": token, "approve": approve}
+        approve = approver_for(None, settings, "notebook", read_notebook_input)
+    chosen = {"settings": settings, "cancellation_token": token, "approve": approve}
 
     async def follow() -> None:
-        async with aclosing(research_stream(options.model_copy(update=given))) as events:
+        async with aclosing(research_stream(options.model_copy(update=chosen))) as events:
             async for event in events:
                 view.show(event)
 
@@ -72,7 +72,8 @@ async def research_in_cell(question: str | RunOptions, **choices: Unpack[RunChoi
             await asyncio.wait([run], timeout=GRACE_S)
         finally:  # also when interrupted again
             is_late = run.cancel()
-        if not is_late and (task := asyncio.current_task()) is not None:
+        task = asyncio.current_task()
+        if not is_late and task is not None:
             task.uncancel()
     if view.report is None:
         raise RunFailed(view.problem or "the run ended without a report; `willowbark resume last` resumes it")
@@ -168,11 +169,11 @@ class LiveView:
         if (event := self._latest) is None:
             return "starting …"
         is_markdown = event.type in ("thinking", "analysis_complete")
-        said = DOING[event.type] if is_markdown else one_line(event.message)
-        return f"Round {event.iteration or 1} {event.icon} {said}"
+        status = DOING[event.type] if is_markdown else one_line(event.message)
+        return f"Round {event.iteration or 1} {event.icon} {status}"
 
 
-async def notebook_input(prompt: str, cancellation_token: CancellationToken | None = None) -> str:
+async def read_notebook_input(prompt: str, cancellation_token: CancellationToken | None = None) -> str:
     """Show a prompt with an input box below the cell and wait for the entry, without blocking the kernel.
 
     IPython's own `input()` would block the event loop, in which the run continues. So the same request is sent on the

@@ -21,7 +21,7 @@ from willowbark import __version__
 from willowbark.teams.ledger.run_ids import RUN_ID, new_run_id
 
 from .database import DEFAULT_PATH, Database, LedgerError, pack, restore, unpack, unpack_bytes
-from .journal import CORRECTED, FORMER, REWRITTEN, Journal, Turn, taken_reading, turns_of
+from .journal import CORRECTED, FORMER, REWRITTEN, Journal, Turn, list_turns, taken_reading
 
 __all__ = ["DEFAULT_PATH", "Journal", "Ledger", "LedgerError", "Model", "Run", "RunStatus", "Turn", "restore"]
 RunStatus = Literal["running", "interrupted", "complete", "cancelled", "failed"]
@@ -156,7 +156,7 @@ class Ledger(Database):
     def turns(self, run_id: str) -> list[Turn]:
         """Return the turns of a run's agents, in order; LedgerError if there is no such run, or one is damaged."""
         self.run(run_id)
-        return turns_of(self, run_id)
+        return list_turns(self, run_id)
 
     def report(self, run_id: str) -> dict[str, Any] | None:
         """Return a run's report as JSON content, None if there is none yet; LedgerError if it is damaged."""

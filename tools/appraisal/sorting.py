@@ -43,8 +43,9 @@ Cause = Literal[
 """Why a drug is not judged; empty for one that is.
 
 `one_trial`: a single trial reports benefit. `no_clear_trial`: its trials against placebo or nothing were not read
-clearly enough to count. `called_effective`: only reviews support it. `one_against`: all that speaks
-is a study against it, which is no such trial. `no_trial`: no record has one."""
+clearly enough to count. `called_effective`: only reviews support it, one at least by a passage or title on the
+condition. `one_against`: all that speaks is a study against it, which is no such trial. `no_trial`: no record has
+one."""
 ENOUGH_TRIALS = 2  # that report benefit
 REVIEWS = frozenset({StudyDesign.systematic_review, StudyDesign.narrative_review, StudyDesign.guideline})
 
@@ -300,12 +301,20 @@ def _find_cause(candidate: Candidate, tally: TrialTally) -> Cause:
     designs = [record.item for record in candidate.records if record.stance.says != "none"]
     if tally.combined and tally.combined == len(designs):
         return "combinations"
-    if designs and all(item.design in REVIEWS for item in designs):
-        return "called_effective" if candidate.appraisal.supporting else "reviews"
-    behind = [record.item for record in candidate.records if record.key in candidate.appraisal.supporting]
-    if behind and all(item.design in REVIEWS for item in behind):
+    behind = [record for record in candidate.records if record.key in candidate.appraisal.supporting]
+    are_reviews = bool(behind) and all(record.item.design in REVIEWS for record in behind)
+    if are_reviews and any(map(_names_condition, behind)):
         return "called_effective"
-    return "no_trial"
+    return "reviews" if designs and all(item.design in REVIEWS for item in designs) else "no_trial"
+
+
+def _names_condition(record: AppraisedRecord) -> bool:
+    """Whether a review's title or deciding passage is on the condition; one on crises of another is not."""
+    part = record.stance.comparison or record.stance.view
+    if record.item.in_title or part is None or part.passage is None:
+        return record.item.in_title
+    named = {name for name, *_ in Document.cut("", part.passage.text).conditions}
+    return record.reading.condition in named
 
 
 def _is_beside_nothing(record: AppraisedRecord) -> bool:

@@ -14,7 +14,7 @@ from ..http.endpoints import Endpoints
 from ..http.reply import Reply
 from ..http.transport import Exchange, Transport
 from ..records.registry import cards
-from ..sources.publications import redacted
+from ..sources.publications import redact
 from .documents import read_document
 from .fields import fields_of, find_breaches
 from .known_items import known_item
@@ -138,7 +138,7 @@ def _path_of(exchange: Exchange) -> str:
 def _describe_refusal(exchange: Exchange) -> str:
     body = exchange.body.decode("utf-8", "replace")
     is_page = body.lstrip()[:1] == "<"
-    reason = "" if is_page else redacted(body)[:_REASON]
+    reason = "" if is_page else redact(body)[:_REASON]
     status = f"{_path_of(exchange)} ({exchange.status})"
     return f"{status}: {reason}" if reason else status
 

@@ -4,7 +4,7 @@ from typing import Any
 from xml.etree.ElementTree import Element
 
 from ..http.reply import Reply
-from ..http.xml import read_trees, running_text
+from ..http.xml import join_text, read_trees
 
 TEXT = ""
 """Key of an XML element's own text."""
@@ -25,7 +25,7 @@ def read_document(reply: Reply) -> Any:
 
 def _as_data(element: Element) -> dict[str, Any]:
     data: dict[str, Any] = {f"@{name}": value for name, value in element.items()}
-    if text := " ".join(running_text(element).split()):
+    if text := " ".join(join_text(element).split()):
         data[TEXT] = text
     for child in element:
         data.setdefault(child.tag, Elements()).append(_as_data(child))

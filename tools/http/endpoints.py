@@ -20,7 +20,7 @@ from pydantic import BaseModel, Field, SecretStr
 from ..errors import UsageError
 from ..installation import advise_extra
 from ..records.card import SourceCard
-from ..records.registry import cards, has_package, offered
+from ..records.registry import cards, has_package, list_offered
 
 LIMIT_SHARE = 0.8
 """Fraction of a published limit that we use: requests bunch up in transit, and others may share the address."""
@@ -99,7 +99,7 @@ class Endpoints(BaseModel, frozen=True, extra="forbid"):
             if not self.may_search(source):
                 raise UsageError(
                     f"tools.sources: {source} is not searched without a key: set {cards()[source].key} in the "
-                    f"environment, or leave it out; without one there are {', '.join(offered())}"
+                    f"environment, or leave it out; without one there are {', '.join(list_offered())}"
                 )
 
     def may_search(self, source: str) -> bool:

@@ -122,8 +122,8 @@ class Shelf:
             names: names of the items.
             ask: returns what it finds by name; called only with new names, and again with those of a call that raised.
         """
-        wanted = list(dict.fromkeys(names))
-        fresh = [name for name in wanted if (kind, name) not in self._asked]
+        distinct = list(dict.fromkeys(names))
+        fresh = [name for name in distinct if (kind, name) not in self._asked]
 
         async def ask_now() -> Mapping[str, T]:
             try:
@@ -135,7 +135,7 @@ class Shelf:
 
         if fresh:
             self._asked.update(dict.fromkeys(((kind, name) for name in fresh), asyncio.create_task(ask_now())))
-        tasks = {name: self._asked[kind, name] for name in wanted}
+        tasks = {name: self._asked[kind, name] for name in distinct}
 
         async def collect() -> dict[str, T]:
             if tasks:
@@ -283,7 +283,7 @@ class Transport:
         hashed = self._hash(source, path, clean)
         request = Request(source, method, url, shown_url=shown_url, hash=hashed, also=also)
         request = replace(request, carrier=carrier, needs_key=needs_key)
-        return await self._call(_with_query(request, query, self.endpoints[source]), read)
+        return await self._call(_add_query(request, query, self.endpoints[source]), read)
 
     async def post(
         self, source: str, path: str, *, body: Any, read: Callable[[Reply], T], also: Collection[int] = ()
@@ -305,11 +305,11 @@ class Transport:
             raise SourceUnavailable(request.source, "not asked offline: the local library does not hold this")
         if not isinstance(self.recorder, ReplayRecorder):
             return await self._ask(request, read)
-        known = self.recorder.recall(request.source, request.hash)
-        if isinstance(known, SearchError):
-            raise known
-        if known is not None:
-            return self._read(request, known, read)
+        recorded = self.recorder.recall(request.source, request.hash)
+        if isinstance(recorded, SearchError):
+            raise recorded
+        if recorded is not None:
+            return self._read(request, recorded, read)
         try:
             return await self._ask(request, read)
         except SearchError as error:
@@ -338,7 +338,7 @@ class Transport:
             waited_s = time.monotonic() - queued_at
             timeout_s = call.start_attempt(waited_s)
             try:
-                found = await self._exchange(request, read, call.number, timeout_s, waited_s)
+                outcome = await self._exchange(request, read, call.number, timeout_s, waited_s)
             except SourceRefused:
                 breaker.worked()
                 raise
@@ -347,7 +347,7 @@ class Transport:
                 error = call.note_failure(failed, timeout_s)
             else:
                 breaker.worked()
-                return found
+                return outcome
         raise error
 
     async def _exchange(
@@ -406,7 +406,7 @@ class Transport:
         if request.carrier is not None and self._network is None and self.endpoints.is_public:
             return await request.carrier(request, until - time.monotonic())
         endpoint = self.endpoints[request.source]
-        known = {endpoint.host} if endpoint.key else self.endpoints.hosts
+        hosts = {endpoint.host} if endpoint.key else self.endpoints.hosts
         reply = await self._receive(request, until)
         moved_to = ""
         for _ in range(_MAX_REDIRECTS):
@@ -417,11 +417,11 @@ class Transport:
                 host = urlsplit(target).netloc.lower()
                 scheme = urlsplit(target).scheme
             except ValueError:
-                told = f"redirected ({reply.status}) to something that is not an address"
-                raise SourceRefused(request.source, told) from None
-            if host not in known or scheme != urlsplit(request.url).scheme:
-                told = f"redirected ({reply.status}) to a host that is not one of the sources"
-                raise SourceRefused(request.source, told)
+                reason = f"redirected ({reply.status}) to something that is not an address"
+                raise SourceRefused(request.source, reason) from None
+            if host not in hosts or scheme != urlsplit(request.url).scheme:
+                reason = f"redirected ({reply.status}) to a host that is not one of the sources"
+                raise SourceRefused(request.source, reason)
             if reply.status in _MOVED_FOR_GOOD:
                 moved_to = urlsplit(target).path
             request = replace(request, url=target)
@@ -488,7 +488,7 @@ class Transport:
             await self._limiter.wait(name, endpoint.per_second * LIMIT_SHARE, endpoint.burst)
 
 
-def _with_query(request: Request, query: str, endpoint: Endpoint) -> Request:
+def _add_query(request: Request, query: str, endpoint: Endpoint) -> Request:
     """Add the parameters and the key, only here, so that no caller's frame holds it."""
     key = endpoint.key.get_secret_value() if endpoint.key else ""
     if key and endpoint.key_in != "header":

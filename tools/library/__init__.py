@@ -1,5 +1,9 @@
-"""The local library: a folder of records that replaces the sources, without network."""
+"""The local library: a folder of records that replaces the sources, without network.
 
-from .library import BUNDLED, Library, endpoints_of_environment, open_library
+`building` reads PubMed's files and others into it, `rows` are its records as lines, `index` and `kept_index` search
+them, and `library` answers in a source's place, so that a run does not know the difference.
+"""
 
-__all__ = ["BUNDLED", "Library", "endpoints_of_environment", "open_library"]
+from .library import BUNDLED, Library, open_library, read_environment
+
+__all__ = ["BUNDLED", "Library", "open_library", "read_environment"]

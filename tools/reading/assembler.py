@@ -38,7 +38,7 @@ from ..records.study import (
 from .arm_sizes import INERT, find_arm_sizes
 from .contrast import UNNAMED
 from .document import Document
-from .holding import hold_to_passage, is_compared, is_leaning
+from .holding import hold_to_passage, is_compared, is_unlikely_failure
 from .numbers import effect_sizes
 from .reading import Comparator, Effect, OutcomeKind, Reading
 from .sections import is_full_text
@@ -113,6 +113,7 @@ def assemble_study(readings: Sequence[Reading], document: Document) -> Study:
         version=first.version,
         probability=first.probability if reader == "small_reader" else None,
         condition=first.condition,
+        condition_role=first.condition_role,
         design=first.design,
         background=tuple(reading.drug for reading in readings if reading.role == "background"),
         arms=tuple(arms.values()),
@@ -255,7 +256,7 @@ def _find_views(reading: Reading, document: Document) -> Iterator[StatedView]:
     says = _STATED[reading.verdict]
     is_mentioned = reading.role == "mentioned"
     if is_compared(reading):
-        is_failure = says == "does_not_work" and not is_leaning(reading)
+        is_failure = says == "does_not_work" and not is_unlikely_failure(reading)
         is_stated = is_failure and reading.alone and _is_concluded(reading, document)
     else:  # a control is never blamed for what another drug did
         is_stated = says == "works" or is_mentioned

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Literal, get_args
 
+from ..records.study import ConditionRole
 from .reading import Comparator, Effect, IndicationKind, Match, OutcomeKind, Primary, Role, Verdict
 
 FIELDS: Mapping[str, tuple[str, ...]] = {
@@ -20,8 +21,7 @@ FIELDS: Mapping[str, tuple[str, ...]] = {
     )
 }
 """Fields predicted for a record with their values, in the order of the weights."""
-CONDITION_ROLES = ("treat_target", "prevent_target", "people", "adverse_effect", "outcome", "mention")
-"""The part that a condition plays in a record: to be treated or prevented, had by the people beyond that, brought about
-by a drug, measured, named in passing."""
+CONDITION_ROLES: tuple[ConditionRole, ...] = get_args(ConditionRole)
+"""In the order of the weights."""
 PURPOSES = ("primary", "secondary", "harm", "conclusion", "other")
 """What a sentence is for: the result on the primary outcome, on another, of harm, the conclusion, anything else."""

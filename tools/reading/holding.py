@@ -17,6 +17,8 @@
 | denies that the drug was better; tells of others than the one compared | does not tell which side it favours |
 | denies it for the condition asked about, whatever it says of another | no difference |
 | is on another condition of the title | something else |
+| asks for studies of whether the drug works | does not tell which side it favours |
+| tells a significant worsening, and the reading no difference | the same |
 | tells a failure that is not more likely than not | no difference, and no statement |
 | the same, and that something changed significantly | does not tell which side it favours |
 
@@ -69,10 +71,12 @@ def hold_to_passage(reading: Reading, document: Document) -> HeldReading:
     rivals = passage.find_rivals(reading.drug)
     if rivals:
         changes |= {"comparator": "active", "against": " and ".join(rivals)}
-    if reading.effect == "worse" and is_leaning(reading):
+    if reading.effect == "worse" and is_unlikely_failure(reading):
         changes |= {"effect": "mixed" if says("tells a change", passage.text) else "no_difference"}
     if reading.effect == "better":
         changes |= _temper(reading, passage)
+    if reading.effect == "no_difference" and _tells_worsening(passage.text):
+        changes |= {"effect": "mixed"}
     if passage.is_rival(reading.drug):
         changes |= {"role": "comparator"}
         if reading.comparator in INERT and not says("nothing", passage.text):
@@ -90,7 +94,7 @@ def is_compared(reading: Reading) -> bool:
     return is_tested and reading.effect != "not_reported" and reading.kind in _KINDS
 
 
-def is_leaning(reading: Reading) -> bool:
+def is_unlikely_failure(reading: Reading) -> bool:
     """Whether a reader told a failure because such are seldom, though something else is as likely."""
     return reading.verdict == "contradicts" and reading.probability < MORE_LIKELY
 
@@ -133,6 +137,12 @@ def _tells_benefit(text: str) -> bool:
     """Whether a text tells of benefit, or at least of no harm or cost, nor of who was given what."""
     is_aside = any(says(cue, text) for cue in ("sign of harm", "tells of cost", "tells who was given"))
     return not is_aside or says(_BENEFIT, text) is not None
+
+
+def _tells_worsening(text: str) -> bool:
+    """Whether a text tells that people got significantly worse, and denies nothing."""
+    is_denied = says("not significantly", text) or says("denies a worsening", text)
+    return not is_denied and says("tells a worsening", text) is not None
 
 
 def _is_only_there_joined(drug: str, passage: PassageContrast, document: Document) -> bool:

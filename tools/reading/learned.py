@@ -15,10 +15,11 @@ from typing import NamedTuple, cast, get_args
 import numpy as np
 
 from ..lexicon.heads import Floats, softmax
+from .condition_roles import build_role_row, flag_condition
 from .document import Document
 from .encoder import SENTENCES, States, encoder
 from .facts import facts_of, has_no_result
-from .fields import FIELDS
+from .fields import CONDITION_ROLES, FIELDS
 from .numbers import figures, tells_figures
 from .reading import (
     Comparator,
@@ -39,6 +40,11 @@ from .view import View
 
 _OF_ENCODER = ("verdict", "role", "match", "kind", "effect", "comparator")
 _WIDTH = 384
+_VERDICTS = cast(tuple[Verdict, ...], FIELDS["verdict"])
+SHOWN = "shown."
+"""Before a verdict, names the array with the least probability from which on it is shown."""
+ROLE = "role"
+"""The same for the part that a condition plays."""
 _HEDGED = (0.0, -2.0)  # log prior: a result in firm words, in hedged words
 _NON_INFERIOR = (0.0, -0.5)
 """Log prior: of labelled results that do not differ from an active drug's, 58 in 100 count as non-inferior."""
@@ -59,17 +65,15 @@ class Weights:
 
     Attributes:
         version: the first twelve digits of the file's SHA-256.
-        lean: added to the log probability of a contradiction, which is seldom told, before the best verdict is chosen,
-            where the title names drug and condition: of the main comparison, contradictions are rightly told.
-        sure: minimum probability at which support is shown.
+        shown: by verdict the least probability from which on it is shown; others always are. By `ROLE` the same for the
+            part that a condition plays.
     """
 
     def __init__(self, arrays: bytes) -> None:
         with np.load(io.BytesIO(arrays)) as stored:
             self._found = {name: np.asarray(each, np.float32) for name, each in stored.items()}
         self.version = hashlib.sha256(arrays).hexdigest()[:12]
-        self.lean = float(self._found["lean"])
-        self.sure = float(self._found["sure"])
+        self.shown = read_thresholds(self._found)
 
     def probabilities(self, states: States, zones: Sequence[str]) -> dict[str, Floats]:
         """Predict the probabilities of each field's values, in the order of `FIELDS`."""
@@ -81,6 +85,11 @@ class Weights:
         own = states.whole[: 3 * _WIDTH]
         chances = np.concatenate([self._predict(f"encoder.{name}", own) for name in _OF_ENCODER])
         return np.concatenate([states.whole, np.log(chances + 1e-6), chances, _pool_sentences(states.sentences, zones)])
+
+    def tell_role(self, states: States, view: View) -> Floats:
+        """Predict which part a view's condition plays, in the order of `CONDITION_ROLES`."""
+        row = build_role_row(self.row(states, view.document.zones), flag_condition(view))
+        return self._predict("condition", row)
 
     def _predict(self, name: str, row: Floats) -> Floats:
         return softmax(row @ self._found[name] + self._found[f"{name}.bias"])
@@ -106,6 +115,8 @@ class LearnedAnswer(NamedTuple):
     """Probabilities in the order of `FIELDS`."""
     sentences: Mapping[int, Floats]
     """By the order of a sentence the probabilities of what it carries, in the order of `SENTENCES`."""
+    condition: Floats
+    """Probabilities of the part that the condition plays, in the order of `CONDITION_ROLES`."""
 
 
 class LearnedReader:
@@ -125,7 +136,7 @@ class LearnedReader:
         """Read a record for a drug in a condition, and for its design and participants."""
         view = View(document, drug, condition)
         facts = document.once(facts_of, document)
-        told, sentences = self._tell(view)
+        told, sentences, parts = self.tell(view)
         if _reports_nothing(document, facts.design):
             for field, value in (("verdict", "none"), ("effect", "not_reported"), ("primary", "not_reported")):
                 told[field] = np.array([name == value for name in FIELDS[field]], np.float32)
@@ -136,7 +147,7 @@ class LearnedReader:
         primary, indication, alone = (
             FIELDS[name][int(told[name].argmax())] for name in ("primary", "indication", "alone")
         )
-        verdict = self._decide(view, told["verdict"])
+        verdict = _VERDICTS[int(told["verdict"].argmax())]
         probability = float(told["verdict"][FIELDS["verdict"].index(verdict)])
         role, match, kind, comparator, effect, hedged, non_inferior = consistent(verdict, told)
         quoted = _find_quoted(view, sentences, verdict)
@@ -146,12 +157,13 @@ class LearnedReader:
         else:  # a failure is sure unless its sentence speaks of another drug alone
             signs = {"DRUG"} if quoted is None else set(view.sentences[quoted])
             sure = verdict != "contradicts" or "OTHER" not in signs or not signs.isdisjoint(("DRUG", "CLASS"))
-        sure &= probability >= self._find_least(verdict)
+        sure &= probability >= self.find_least(verdict)
         return Reading(
             key=key,
             drug=drug,
             condition=condition,
             role=role,
+            condition_role=CONDITION_ROLES[int(parts.argmax())] if parts.max() >= self.find_least(ROLE) else None,
             match=match,
             kind=kind,
             comparator=comparator,
@@ -172,18 +184,20 @@ class LearnedReader:
             version=self.version,
         )
 
-    def _tell(self, view: View) -> LearnedAnswer:
+    def tell(self, view: View) -> LearnedAnswer:
         """Return what the weights tell of a view."""
         states = self._encoder.of_view(view)
-        return LearnedAnswer(self._weights.probabilities(states, view.document.zones), states.sentences)
+        fields = self._weights.probabilities(states, view.document.zones)
+        return LearnedAnswer(fields, states.sentences, self._weights.tell_role(states, view))
 
-    def _decide(self, view: View, chances: Floats) -> Verdict:
-        """Choose a verdict by the chances of each."""
-        return decide(chances, self._weights.lean if is_titled(view) else 0.0)
+    def find_least(self, what: str) -> float:
+        """Return the probability from which on a verdict, or the part of a condition (`ROLE`), is sure."""
+        return self._weights.shown.get(what, 0.0)
 
-    def _find_least(self, verdict: Verdict) -> float:
-        """Return the probability from which on a verdict is sure."""
-        return self._weights.sure if verdict == "supports" else 0.0
+
+def read_thresholds(stored: Mapping[str, Floats]) -> dict[str, float]:
+    """Return the least probability by verdict, of arrays named `shown.` and the verdict."""
+    return {name.removeprefix(SHOWN): float(least) for name, least in stored.items() if name.startswith(SHOWN)}
 
 
 def effect_chances(document: Document, drug: str, condition: str) -> dict[str, float]:
@@ -198,17 +212,6 @@ def effect_chances(document: Document, drug: str, condition: str) -> dict[str, f
 def _reports_nothing(document: Document, design: Design) -> bool:
     """Whether a record can carry no verdict: a title alone, or a plan of a study."""
     return not document.text.strip() or (design == "protocol" and has_no_result(document))
-
-
-def is_titled(view: View) -> bool:
-    """Whether the title names the drug and the condition."""
-    return view.document.title != "" and {"DRUG", "COND"} <= set(view.sentences[0])
-
-
-def decide(told: Floats, lean: float) -> Verdict:
-    """Choose the most probable verdict after adding the lean to the log probability of a contradiction."""
-    names = cast(tuple[Verdict, ...], FIELDS["verdict"])
-    return max(names, key=lambda name: told[names.index(name)] * (np.exp(lean) if name == "contradicts" else 1.0))
 
 
 def _harm(told: Mapping[str, Floats]) -> float:

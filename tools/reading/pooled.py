@@ -35,6 +35,8 @@ WIDTH = 384
 LOOKS = 8
 POINTERS = 3
 _NAMES = 4096  # conditions whose names are kept encoded
+_RECORDS = 32
+"""Encoded records that are kept, the latest used: one takes 2 MB, and a run reads thousands."""
 
 
 class PooledRecord(NamedTuple):
@@ -76,10 +78,11 @@ class PooledReader:
         self.pieces = Pieces(json.loads(self._session.get_modelmeta().custom_metadata_map["vocabulary"]))
         self._heads = _widen(heads)
         self._encode_name = lru_cache(_NAMES)(self._encode_condition_name)
+        self._encode_record = lru_cache(_RECORDS)(self._read)
 
     def read(self, document: Document, drug: str = "") -> PooledRecord:
         """Encode a record; `drug` is the one asked about, in case only its record knows it."""
-        return document.once(self._read, document, find_names(document, drug))
+        return self._encode_record(document, find_names(document, drug))
 
     def _read(self, document: Document, unknown: str) -> PooledRecord:
         record = cut_record(document, self.pieces, unknown)

@@ -5,6 +5,8 @@ from typing import Literal
 
 from pydantic import BaseModel, Field
 
+from ..records.study import ConditionRole
+
 Role = Literal[
     "tested", "comparator", "combined", "background", "cause", "outcome", "mentioned", "other_use", "not_a_drug_here"
 ]
@@ -144,6 +146,8 @@ class Reading(BaseModel, frozen=True, extra="forbid"):
     drug: str
     condition: str
     role: Role
+    condition_role: ConditionRole | None = None
+    """None: not told, or not surely."""
     match: Match = "same"
     kind: OutcomeKind = "none"
     comparator: Comparator = "not_reported"

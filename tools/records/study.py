@@ -18,6 +18,9 @@ from pydantic import BaseModel, Field, model_validator
 Aim = Literal["treat", "prevent", "harm", "mechanism", "other"]
 """Why the drug was given: `harm` asks what it does wrong, `mechanism` covers kinetics, `other` cost, use and
 diagnosis."""
+ConditionRole = Literal["treat_target", "prevent_target", "people", "adverse_effect", "outcome", "mention"]
+"""The part that a condition plays in a record: to be treated or prevented, had by the people beyond that, brought about
+by a drug, measured, named in passing."""
 ArmRole = Literal["drug", "placebo", "none", "usual_care", "other_treatment", "unknown"]
 """What an arm got. `none`: no treatment beyond the background. `other_treatment`: surgery, a device, a talk. `unknown`:
 a name that the reader cannot place, which is never taken for placebo."""
@@ -224,6 +227,8 @@ class Study(StudyPart, frozen=True):
     aim: Aim | None = None
     condition: str = ""
     """What is to be treated or prevented, in the record's words."""
+    condition_role: ConditionRole | None = None
+    """Which part that condition really plays, where a reader was asked about it; None: not told, or not surely."""
     people: str = ""
     """In whom, beyond having the condition."""
     design: str = "unknown"
@@ -294,9 +299,10 @@ class Study(StudyPart, frozen=True):
 
     def drugs(self) -> frozenset[str]:
         """Return every drug that the study names in an arm, as background, or in a statement."""
-        in_arms = frozenset(drug for arm in self.arms for drug in arm.drugs)
-        stated = frozenset(view.drug for view in self.statements)
-        return in_arms | stated | frozenset(self.background)
+        drugs = {view.drug for view in self.statements}
+        for arm in self.arms:
+            drugs.update(arm.drugs)
+        return frozenset(drugs.union(self.background))
 
     def participants_of(self, comparison: Comparison) -> int | None:
         """Return the people of a comparison: its own number, else both arms' sum; the whole study's if it has no more
@@ -307,9 +313,9 @@ class Study(StudyPart, frozen=True):
         if comparison.participants is not None:
             return comparison.participants
         sizes = [self.arm(name).n for name in (comparison.arm, comparison.versus) if name]
-        known = [size for size in sizes if size is not None]
-        if len(known) == len(sizes) and known:
-            return sum(known)
+        reported = [size for size in sizes if size is not None]
+        if len(reported) == len(sizes) and reported:
+            return sum(reported)
         is_whole = len(self.arms) <= len(sizes) and comparison.subgroup is None
         if not is_whole:
             return None

@@ -18,22 +18,22 @@ def is_code(name: str) -> bool:
     return _CODE.fullmatch(name) is not None and canonical_drug(name) is None
 
 
-def codes_in(records: Iterable[Evidence]) -> dict[str, list[str]]:
+def find_codes(records: Iterable[Evidence]) -> dict[str, list[str]]:
     """Map drugs to the research codes by which registered trials call them; those known without are left out.
 
     Args:
         records: of any kind; a trial's interventions say which names are one drug's.
     """
-    found = dict[str, list[str]]()
+    by_drug = dict[str, list[str]]()
     for record in records:
         for entry in record.trial.interventions if record.trial else ():
             names = [entry.get("name", ""), *(entry.get("other_names") or ())]
             drugs = {drug for name in names if (drug := canonical_drug(name)) is not None}
             if len(drugs) != 1:  # a combination, or nothing known
                 continue
-            known = found.setdefault(drugs.pop(), [])
-            known += [name for name in names if _CODE.fullmatch(name) and name not in known]
-    return {drug: codes[:MOST_CODES] for drug, codes in found.items() if codes}
+            own = by_drug.setdefault(drugs.pop(), [])
+            own += [name for name in names if _CODE.fullmatch(name) and name not in own]
+    return {drug: codes[:MOST_CODES] for drug, codes in by_drug.items() if codes}
 
 
 def note_codes(records: Sequence[Evidence]) -> list[Evidence]:
@@ -49,7 +49,7 @@ def note_codes(records: Sequence[Evidence]) -> list[Evidence]:
 def _find_drugs_of_codes(records: Iterable[Evidence]) -> dict[str, str]:
     """Map codes to their drugs; short ones (D3, CD4) and those of several drugs tell nothing."""
     owners = dict[str, set[str]]()
-    for drug, codes in codes_in(records).items():
+    for drug, codes in find_codes(records).items():
         for code in codes:
             owners.setdefault(code, set()).add(drug)
     long = {code: owner for code, owner in owners.items() if sum(map(str.isdecimal, code)) >= FEWEST_DIGITS}
