@@ -126,7 +126,8 @@ class ApprovalRequest(BaseModel, frozen=True, extra="forbid"):
             return self.all()
         if choice.casefold() in ("none", "n", "no"):
             return self.none(reason)
-        names, numbers = list[str](), choice.replace(",", " ").split()
+        names = list[str]()
+        numbers = choice.replace(",", " ").split()
         parts = numbers if numbers and all(map(str.isdecimal, numbers)) else choice.split(",")
         for one in dict.fromkeys(part.strip() for part in parts):
             if one.isdecimal() and not 1 <= int(one) <= len(self.candidates):
@@ -160,8 +161,8 @@ class Approval(BaseModel, frozen=True, extra="forbid"):
     ) -> Self:
         """Build the decision from an answer, or from the default for the reason in `because`."""
         wanted = {name.casefold() for name in answer.accepted}
-        accepted = [one.name for one in proposals if one.name.casefold() in wanted]
-        refused = [one for one in proposals if one.name.casefold() not in wanted]
+        accepted = [proposal.name for proposal in proposals if proposal.name.casefold() in wanted]
+        refused = [proposal for proposal in proposals if proposal.name.casefold() not in wanted]
         aside = [SetAside(**{**dict(one), "quotes": ()}, reason=answer.reason) for one in refused]
         return cls(decided_by=who, via=via, because=because, accepted=accepted, set_aside=aside)
 
@@ -182,7 +183,8 @@ class Approval(BaseModel, frozen=True, extra="forbid"):
         """The sentence on the decision in the report's methodology."""
         if self.decided_by == "nobody":
             return "Nobody was asked to approve the candidates."
-        kept, aside = len(self.accepted), len(self.set_aside)
+        kept = len(self.accepted)
+        aside = len(self.set_aside)
         return f"Who decided on the candidates before the report: {self.who}; {kept} of {kept + aside} accepted."
 
     def lets(self, candidate: str) -> bool:
@@ -235,7 +237,7 @@ def quotes_of(candidate: Candidate) -> tuple[ProposalQuote, ...]:
     against = {*found.contradicting, *found.missed}
     quotes = list[ProposalQuote]()
     for side in (against, set(found.supporting)):
-        told = [each for each in candidate.records if each.key in side and each.sentence]
+        told = [record for record in candidate.records if record.key in side and record.sentence]
         for each in told[:QUOTES_A_SIDE]:
             direction = "missed its primary outcome" if each.item.missed_primary else each.item.direction.value
             quotes.append(ProposalQuote(key=each.key, direction=direction, sentence=each.sentence))

@@ -29,6 +29,7 @@ from willowbark.agents.autogen import (
     UserProxyAgentConfig,
     typed_by,
 )
+from willowbark.tools.appraisal.appraised import conditions_of
 from willowbark.tools.appraisal.judgement import judge_candidates
 
 from .analyst import Memory, Participant
@@ -90,7 +91,8 @@ class ApproverAgent(Participant[Memory], UserProxyAgent, Component[ApproverAgent
         super().__init__(name, description=description, input_func=input_func or terminal_input)
         self._approve = approve
         self._decided_by: DecidedBy = "program" if approve and via is None else "person"
-        self._via, self._nobody = "" if nobody else via, nobody
+        self._via = "" if nobody else via
+        self._nobody = nobody
         self.default: Default = default
         self.timeout_s = timeout_s
         self._memory = Memory()
@@ -101,17 +103,21 @@ class ApproverAgent(Participant[Memory], UserProxyAgent, Component[ApproverAgent
     ) -> AsyncGenerator[Streamed, None]:
         """Ask: yields the candidates as text for people, then the decision."""
         self._hear(messages, cancellation_token)
-        run, approval, dossier = self._run, self._run.decided, self._memory.dossier
+        run = self._run
+        approval = self._run.decided
+        dossier = self._memory.dossier
         if approval is None:
             run.readings.hold(dossier.readings, dossier.studies, dossier.absent)
             _, candidates = await run.checked(dossier.asked, dossier.pool())
-            judged = judge_candidates(candidates, self._memory.view)
+            conditions = conditions_of(dossier.asked)
+            judged = judge_candidates(candidates, self._memory.view, run.readings.corrections, conditions)
             earlier = Approval(decided_by="nobody").with_aside(judged, dossier.asked, run.readings.corrections)
             proposals = proposals_of([each for each in judged if not earlier.holds_back(each.drug)])
             request = ApprovalRequest(
                 question=dossier.question, candidates=proposals, timeout_s=self.timeout_s, default=self.default
             )
-            answer, who = None, self._decided_by
+            answer = None
+            who = self._decided_by
             because = self._nobody if proposals else "there was no candidate to ask about"
             if not because:
                 shown = ["**Approval: which of these should the report deal with?**", "", *request.lines]
@@ -120,7 +126,8 @@ class ApproverAgent(Participant[Memory], UserProxyAgent, Component[ApproverAgent
                 yield asked
                 answer, because = await self._ask(request, asked.request_id, cancellation_token)
             if answer is None:
-                answer, who = request.all() if self.default == "all" else request.none("nobody approved it"), "default"
+                answer = request.all() if self.default == "all" else request.none("nobody approved it")
+                who = "default"
             via = self._via
             if via is None:
                 own = "terminal" if self.input_func is terminal_input else "AutoGen user proxy"

@@ -20,7 +20,7 @@ from willowbark.tools.appraisal.judgement import JudgeView, StruckRow
 from willowbark.tools.appraisal.views import MatchedStudy
 from willowbark.tools.mechanism import HypothesisAssessment
 from willowbark.tools.questions import parse_question
-from willowbark.tools.questions.trials import trial_queries
+from willowbark.tools.questions.trials import list_trial_queries
 from willowbark.tools.reading.reading import StudyDesign
 from willowbark.tools.records.card import ENTRIES, STUDIES
 from willowbark.tools.records.enclosure import embed, enclose_lines, new_marker, one_line, unmarked
@@ -28,7 +28,7 @@ from willowbark.tools.records.evidence import Evidence
 from willowbark.tools.records.registry import gives, kind_of
 from willowbark.tools.search import SourceReply, Status
 from willowbark.tools.toolbox import InputKind
-from willowbark.tools.wording import counted
+from willowbark.tools.wording import counted, short
 
 from .asking.drafts import NextSearch
 from .asking.fits import TopicFit
@@ -119,14 +119,16 @@ def progress(searches: Sequence[SourceReply], pool: Iterable[Evidence], most: in
         pool: all records.
         most: requested depth in records.
     """
-    read, hits, widest = Counter[tuple[str, str]](), Counter[tuple[str, str]](), Counter[str]()
-    ended = {(each.query, each.source) for each in searches if not each.records}  # failed, or ended early
-    for each in searches:
-        if (kind := gives(each.source)) in STUDIES:
-            key = each.query, each.source
-            read[key] += len(each.records)
-            hits[key] = max(hits[key], each.total)  # a later page may not repeat it
-            widest[kind] = max(widest[kind], each.total)  # sources of one kind find mostly the same records
+    read = Counter[tuple[str, str]]()
+    hits = Counter[tuple[str, str]]()
+    widest = Counter[str]()
+    ended = {(search.query, search.source) for search in searches if not search.records}  # failed, or ended early
+    for search in searches:
+        if (kind := gives(search.source)) in STUDIES:
+            key = search.query, search.source
+            read[key] += len(search.records)
+            hits[key] = max(hits[key], search.total)  # a later page may not repeat it
+            widest[kind] = max(widest[kind], search.total)  # sources of one kind find mostly the same records
     studies = sum(kind_of(record) in STUDIES for record in pool)
     unread = dict.fromkeys(key[0] for key, found in hits.items() if found > read[key] and key not in ended)
     return Progress(read=studies, hits=max(widest.total(), studies), most=most, unread=list(unread))
@@ -263,7 +265,7 @@ class AssessmentRequest(BaseModel, frozen=True, extra="forbid"):
     @property
     def readers(self) -> list[str]:
         """Names of the specialists that find publications and trials."""
-        return [each.name for each in self.specialists if "queries" in each.takes]
+        return [specialist.name for specialist in self.specialists if "queries" in specialist.takes]
 
     @property
     def is_read(self) -> bool:
@@ -271,27 +273,39 @@ class AssessmentRequest(BaseModel, frozen=True, extra="forbid"):
         return self.progress.has_ended and self.progress.is_deep
 
     @property
+    def is_last(self) -> bool:
+        """Whether no round follows, so that nothing more can be searched."""
+        return self.iteration >= self.most_rounds
+
+    @property
     def budget(self) -> str:
         """The run's remaining budget, in words."""
-        reading, limit = self.progress, self.max_tokens
+        reading = self.progress
+        limit = self.max_tokens
         left = f"{max(0, limit - self.tokens_used):,} of {limit:,} tokens left" if limit else "no limit of tokens"
         depth = f"{reading.read:,} of at most {reading.most:,} publications and trials read"
         if self.is_read:
             depth += ", so that searches for more of them are not made"
         rounds = max(0, self.most_rounds - self.iteration)
+        if self.is_last:
+            return f"no round left, so that no search is made; {depth}; {left}."
         return f"{counted(rounds, 'round')} left; {depth}; {left}; at most eight searches a round."
 
     @property
     def text(self) -> str:
         """The request as text for a language model."""
         shown = share_places(self.candidates, SHOWN_CANDIDATES)
-        found, failed = dict[str, dict[str, tuple[int, int]]](), dict[tuple[str, str], str]()
-        for each in self.searches:
-            query, source = each.query[:SHOWN_QUERY], each.source
+        found = dict[str, dict[str, tuple[int, int]]]()
+        failed = dict[tuple[str, str], str]()
+        for search in self.searches:
+            query = search.query  # whole where it may be given again, as it stands
+            if query not in self.progress.unread:
+                query = query[:SHOWN_QUERY]
+            source = search.source
             read, hits = found.setdefault(query, {}).get(source, (0, 0))
-            found[query][source] = read + len(each.records), max(hits, each.total)
-            if each.status is not Status.OK:
-                failed[query, source] = f" ({each.status.value})"
+            found[query][source] = read + len(search.records), max(hits, search.total)
+            if search.status is not Status.OK:
+                failed[query, source] = f" ({search.status.value})"
         searched = [
             f"- {query}: "
             + ", ".join(
@@ -300,46 +314,56 @@ class AssessmentRequest(BaseModel, frozen=True, extra="forbid"):
             for query, by in found.items()
         ]
         hypotheses = [
-            f"- {each.drug} on {each.target} ({each.effect}), {each.pathway}: {each.confidence:.2f}; "
-            f"{' | '.join(each.to_search_queries())}"
-            for each in self.hypotheses.hypotheses[:SHOWN_HYPOTHESES]
+            f"- {hypothesis.drug} on {hypothesis.target} ({hypothesis.effect}), {hypothesis.pathway}: "
+            f"{hypothesis.confidence:.2f}{'' if self.is_last else '; '}"
+            f"{'' if self.is_last else ' | '.join(hypothesis.to_search_queries())}"
+            for hypothesis in self.hypotheses.hypotheses[:SHOWN_HYPOTHESES]
         ]
-        unread = [f"- {query}" for query in self.progress.unread]  # whole, since they are given again as they stand
-        made = {each.query for each in self.searches}
-        trials = [f"- {query}" for query in trial_queries(parse_question(self.question)) if query not in made]
+        made = {search.query for search in self.searches}
+        trials = [f"- {query}" for query in list_trial_queries(parse_question(self.question)) if query not in made]
         refused = [f"- {unmarked(each)}" for each in self.refused]
         struck = [f"- {each.key} on {each.drug}: {unmarked(each.reason)}" for each in self.struck]
         disputed = [f"- {unmarked(each)}" for each in self.disputed]
+        to_be_made = [] if self.is_last else trials
         later = [f"- {name}: {', '.join(tools)}" for name, tools in self.later.items()]
         thoughts = [f"- {name}: {unmarked(said)}" for name, said in self.reflections.items() if said]
+        tests = "" if self.is_last else ", with queries that could test them"
         return "\n".join(
             [
                 f"Question: {self.question}",
                 f"Thresholds: the search ends where you say that it is enough, at confidence {self.threshold:g} with "
                 f"{MIN_SCORE} of 10 for {'mechanism and ' if self.asks_mechanism else ''}candidates; it ends after "
                 f"round {self.most_rounds}.",
-                "Specialists:",
-                *(f"- {each.line}" for each in self.specialists),
+                *([] if self.is_last else ["Specialists:", *(f"- {each.line}" for each in self.specialists)]),
                 "What was read of the candidates, a study a line:",
                 enclose_lines(study_lines(shown), self.marker),
-                "Searches so far:",
+                "Searches so far, with the hits that were fetched of those found:",
                 *(searched or ["- none"]),
                 "Appraisal by rule (drug: supporting and contradicting studies, certainty):",
-                *([f"- {each.line[:SHOWN_LINE]}" for each in shown] or ["- no drug with evidence on the condition"]),
+                *([f"- {_appraisal_line(each)}" for each in shown] or ["- no drug with evidence on the condition"]),
                 *(["Gaps that you named before:", *(f"- {unmarked(gap)}" for gap in self.gaps)] if self.gaps else []),
                 *(["Rows that you struck before:", *struck] if struck else []),
                 *(["Not borne out by their own sentences, and uncounted:", *disputed] if disputed else []),
-                *(["Queries with further hits unread:", *unread] if unread else []),
-                *(["Queries for trials and reviews, not made yet:", *trials] if trials else []),
+                *(["Queries for trials and reviews, not made yet:", *to_be_made] if to_be_made else []),
                 *(["Asked for before and not searched:", *refused] if refused else []),
                 *(["Not asked yet, left for later by the kind of question:", *later] if later else []),
                 *(["What the specialists make of this round:", *thoughts] if thoughts else []),
-                "Mechanism hypotheses (confidence in the chain, not in the effect), with queries that could test them:",
+                f"Mechanism hypotheses (confidence in the chain, not in the effect){tests}:",
                 *(hypotheses or ["- none: no mechanism is known"]),
                 f"Budget: {self.budget}",
                 f"Round: {self.iteration} of {self.most_rounds}. {self.pool} records; {self.progress.said}.",
             ]
         )
+
+
+def _appraisal_line(candidate: Candidate) -> str:
+    """Return a candidate's studies, counted by side, with its certainty and mechanism, as far as there are any."""
+    found = candidate.appraisal
+    sides = {"supporting": found.supporting, "contradicting": found.contradicting, "missed": found.missed}
+    parts = [f"{len(keys)} {side}" for side, keys in sides.items() if keys]
+    parts.append("refuted" if found.quality == "refuted" else f"{found.certainty.level.said} certainty")
+    parts += [str(mechanism) for mechanism in candidate.mechanisms[:1]]
+    return short(f"{candidate.drug}: {', '.join(parts)}", SHOWN_LINE)
 
 
 def reading_line(candidate: Candidate, record: AppraisedRecord) -> dict[str, Any]:
@@ -355,7 +379,8 @@ def study_lines(candidates: Sequence[Candidate]) -> list[dict[str, Any]]:
 
     `SHOWN_READINGS` of each candidate; of more than `SHOWN_STUDIES` those of the first candidates.
     """
-    lines, shown = list[dict[str, Any]](), set[tuple[str, str]]()
+    lines = list[dict[str, Any]]()
+    shown = set[tuple[str, str]]()
     for candidate in candidates:
         for record in candidate.records[:SHOWN_READINGS]:
             line = study_line(candidate, record)

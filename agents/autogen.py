@@ -482,7 +482,7 @@ class PolicyManager(SelectorGroupChatManager):
 def keyword_defaults(of: type) -> dict[str, Any]:
     """Return the keywords of a class with their defaults, without those that have none."""
     parameters = signature(of).parameters.values()
-    return {one.name: one.default for one in parameters if one.default is not Parameter.empty}
+    return {parameter.name: parameter.default for parameter in parameters if parameter.default is not Parameter.empty}
 
 
 def names_inside(member: ChatAgent | Team) -> frozenset[str]:

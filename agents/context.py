@@ -24,7 +24,7 @@ from willowbark.tools.records.evidence import Evidence, merge
 from willowbark.tools.search import SourceReply, rank
 from willowbark.tools.toolbox import ToolGate, look_up_ahead
 from willowbark.tools.works.fulltext import FULL_TEXT_LIMIT, mark_whole, may_be_open, read_full_texts
-from willowbark.tools.works.identity import link, published_articles, resolve, settle
+from willowbark.tools.works.identity import fetch_published, link, resolve, settle
 from willowbark.tools.works.trust import check_trust
 
 from .approval import Approval
@@ -84,7 +84,9 @@ class RunContext:
         self._ahead: list[asyncio.Future[Any]] = []
         self._texts = set[str]()
         """Keys of the publications whose full texts were asked for before a model read them."""
-        self._reading, self._over = asyncio.Lock(), threading.Event()
+        self._merging = asyncio.Lock()
+        self._reading = asyncio.Lock()
+        self._over = threading.Event()
         self._checked: tuple[tuple[object, ...], Checked] | None = None
 
     def read_ahead(self, records: Sequence[Evidence]) -> None:
@@ -163,9 +165,11 @@ class RunContext:
         """Digest the studies of a turn's findings; a model's readings take precedence."""
         replies = found.replies
         self.readings.take(found.readings, found.studies, [each.key for each in found.unread if each.is_absent])
-        self._so_far = merge([*self._so_far, *(record for reply in replies for record in reply.records)])
+        records = [record for reply in replies for record in reply.records]
+        async with self._merging:  # or another specialist's records would be lost meanwhile
+            self._so_far = await asyncio.to_thread(merge, [*self._so_far, *records])
         self.readings.begin(self._so_far)
-        await self._read(question, [record for reply in replies for record in reply.records])
+        await self._read(question, records)
         try:
             return await asyncio.to_thread(digest_replies, question, replies, self.readings)
         except ReadingStopped:
@@ -218,10 +222,14 @@ class RunContext:
         strongest open records, in turn; published versions of preprints, which join the pool.
         """
         candidates = await self._appraise(question, pool)
-        keys = {r.key for each in candidates for r in each.records if each.has_verdict or r.item.retracted}
+        keys = {
+            r.key for candidate in candidates for r in candidate.records if candidate.has_verdict or r.item.retracted
+        }
         cited = sorted((record for record in pool if record.key in keys), key=lambda record: record.key)
         is_open = {record.key: record for record in pool if may_be_open(record)}
-        best = [[r.key for r in each.records if r.key in is_open][:TEXTS_PER_CANDIDATE] for each in candidates]
+        best = [
+            [r.key for r in candidate.records if r.key in is_open][:TEXTS_PER_CANDIDATE] for candidate in candidates
+        ]
         in_turns = [found[turn] for turn in range(TEXTS_PER_CANDIDATE) for found in best if turn < len(found)]
         open_ones = [is_open[key] for key in dict.fromkeys(in_turns)][: FULL_TEXT_LIMIT - len(self._texts)]
         checked, read, preprints = await asyncio.gather(
@@ -237,7 +245,7 @@ class RunContext:
             new = {name: value for name, value in record.metadata.items() if name not in old or old[name] != value}
             changed.setdefault(record.key, {}).update(new)
         known = [record.noting(**changed[record.key]) if changed.get(record.key) else record for record in pool]
-        if articles := await published_articles(preprints, known, transport):
+        if articles := await fetch_published(preprints, known, transport):
             known = sorted([*known, *await check_trust(articles, transport)], key=lambda record: -record.relevance)
         return link(settle(known))
 

@@ -20,8 +20,9 @@ from willowbark.tools.records.evidence import Evidence, merge
 from willowbark.tools.search import SourceReply, Status, rank
 from willowbark.tools.toolbox import InputKind
 from willowbark.tools.wording import counted, listed, short
+from willowbark.tools.works.drug_names import note_codes
 
-from .asking.fits import StudyTopic, TopicFit, topics_of
+from .asking.fits import StudyTopic, TopicFit, list_topics
 from .asking.reader import ReadingCounts, UnreadRecord, WholeTexts
 
 MOST_BYTES = 3_650  # of a digest, both as JSON and as text; 4 kB with the guidance above it
@@ -85,7 +86,8 @@ class EvidenceDigest(BaseModel, frozen=True, extra="forbid"):
 
     def as_markdown(self) -> str:
         """Format the digest for people."""
-        told, drug = [escape(self.summary), ""], ""
+        told = [escape(self.summary), ""]
+        drug = ""
         for line in self.lines:
             if line.drug != drug:
                 drug = line.drug
@@ -154,10 +156,10 @@ def digest_replies(question: Question, replies: Sequence[SourceReply], readings:
     pool = merge(record for reply in replies for record in reply.records)
     candidates = appraise_candidates(question, pool, readings)
     told = [f"{counted(len(pool), 'record')}." if pool else "The searches gave no record."]
-    if judged := [each for each in candidates if each.has_verdict]:
+    if judged := [candidate for candidate in candidates if candidate.has_verdict]:
         results = sum(len(each.appraisal.telling) for each in judged)
         told.append(f"{counted(results, 'result')} on {counted(len(judged), 'drug')}.")
-    if undecided := [each.drug for each in candidates if not each.has_verdict]:
+    if undecided := [candidate.drug for candidate in candidates if not candidate.has_verdict]:
         told.append(f"Studies without a result that decides on {listed(undecided, _MOST_NAMED)}.")
     if entries := {record.record.drug for record in pool if isinstance(record.record, Drug) and record.record.drug}:
         told.append(f"Mechanisms and indications are given for {listed(sorted(entries), 20)}.")
@@ -170,15 +172,15 @@ def digest_replies(question: Question, replies: Sequence[SourceReply], readings:
 
 def lines_of(candidates: Iterable[Candidate], dates: Mapping[str, str]) -> Iterator[EvidenceLine]:
     """Yield a line for each study with a quote on a candidate, except retracted ones; `dates` by record's key."""
-    for each in candidates:
-        certainty = each.appraisal.certainty.level.said if each.has_verdict else NOT_RATED
-        for record in each.records:
+    for candidate in candidates:
+        certainty = candidate.appraisal.certainty.level.said if candidate.has_verdict else NOT_RATED
+        for record in candidate.records:
             item = record.item
             if record.sentence and not item.retracted and item.direction in DIRECTIONS:
                 yield EvidenceLine(
-                    drug=each.drug,
+                    drug=candidate.drug,
                     direction=item.direction.value,
-                    certainty="refuted" if each.appraisal.quality == "refuted" else certainty,
+                    certainty="refuted" if candidate.appraisal.quality == "refuted" else certainty,
                     study=describe_study(item.design.label, dates.get(item.key, ""), item.sample_size),
                     id=item.key,
                     quote=record.sentence,
@@ -275,7 +277,8 @@ class FindingsMessage(ModelTextMessage[Findings]):
 
     def to_model_text(self) -> str:
         """Return the digest for other agents' models; the records stay in the data."""
-        digest, said = self.content.digest, unmarked(self.content.reflection)
+        digest = self.content.digest
+        said = unmarked(self.content.reflection)
         told = f"{GUIDANCE}\n{digest.as_text()}" if digest else unmarked(self.content.summary)
         return f"{self.to_text()}\n{told}\n{said}".rstrip()
 
@@ -302,8 +305,10 @@ class Dossier(BaseModel, extra="forbid"):
             elif isinstance(message, TextMessage) and message.source == "user":
                 self.question = follow_up([self.question, message.content])
                 self.asked_at = message.created_at
-                self.findings, self.tokens_used = [], 0
-                self.fits, self.read_again = {}, []
+                self.findings = []
+                self.tokens_used = 0
+                self.fits = {}
+                self.read_again = []
                 self.asked_as = message.metadata.get(ASKED_AS, "")
             if message.models_usage is not None:
                 self.tokens_used += message.models_usage.prompt_tokens + message.models_usage.completion_tokens
@@ -327,7 +332,7 @@ class Dossier(BaseModel, extra="forbid"):
     @property
     def iteration(self) -> int:
         """The latest round with a search; 0 before the first."""
-        return max((found.iteration for found in self.findings), default=0)
+        return max((finding.iteration for finding in self.findings), default=0)
 
     @property
     def replies(self) -> list[SourceReply]:
@@ -337,7 +342,7 @@ class Dossier(BaseModel, extra="forbid"):
     @property
     def reading_counts(self) -> ReadingCounts:
         """How much a model read in all turns."""
-        return sum((found.reading_counts for found in self.findings), ReadingCounts())
+        return sum((finding.reading_counts for finding in self.findings), ReadingCounts())
 
     @property
     def studies(self) -> list[MatchedStudy]:
@@ -346,12 +351,12 @@ class Dossier(BaseModel, extra="forbid"):
             return []
         by_key = {read.study.key: read for found in self.in_order for read in found.studies}
         by_key |= {read.study.key: read for read in self.read_again}
-        titles = self._titles
+        titles = self._titles if by_key else {}
         return [self._match(read, titles.get(key, "")) for key, read in by_key.items()]
 
     @property
     def _titles(self) -> dict[str, str]:
-        return {record.key: record.citation.title for found in self.findings for record in found.records}
+        return {record.key: record.citation.title for finding in self.findings for record in finding.records}
 
     def _match(self, read: MatchedStudy, title: str) -> MatchedStudy:
         fit = self.fits.get(StudyTopic.of(read.study, title).name)
@@ -363,8 +368,8 @@ class Dossier(BaseModel, extra="forbid"):
         if self.reading_counts.is_unreliable:
             return []
         studies = {read.study.key: read for read in self.studies}
-        texts = {record.key: record for found in self.findings for record in found.records if record.key in studies}
-        given = [each for found in self.in_order for each in found.readings if each.key not in studies]
+        texts = {record.key: record for finding in self.findings for record in finding.records if record.key in studies}
+        given = [reading for found in self.in_order for reading in found.readings if reading.key not in studies]
         for key, read in studies.items():
             given += views_of(read, Document.of(readable(texts[key])).whole) if key in texts else []
         return given
@@ -372,7 +377,7 @@ class Dossier(BaseModel, extra="forbid"):
     @property
     def unread(self) -> list[UnreadRecord]:
         """What was fetched and of which no model read anything that stands, by round, each once."""
-        read = {read.study.key for found in self.findings for read in found.studies}
+        read = {read.study.key for finding in self.findings for read in finding.studies}
         listed = {each.key: each for found in self.in_order for each in found.unread}
         return [each for key, each in listed.items() if key not in read]
 
@@ -388,15 +393,16 @@ class Dossier(BaseModel, extra="forbid"):
         """Topics of studies that no model was asked about yet."""
         if self.reading_counts.is_unreliable:
             return []
-        return topics_of([read for found in self.in_order for read in found.studies], self._titles, self.fits)
+        return list_topics([read for found in self.in_order for read in found.studies], self._titles, self.fits)
 
     def left_for_later(self, iteration: int) -> dict[str, dict[str, InputKind]]:
         """Return the tools that a round left for later, by specialist, each with what it takes."""
         return {each.specialist: each.later for each in self.in_order if each.later and each.iteration == iteration}
 
     def pool(self) -> list[Evidence]:
-        """Return the records, deduplicated and ranked for the question."""
-        return rank(self.question, merge(record for found in self.findings for record in found.records))
+        """Return the records, deduplicated and ranked for the question, with the drugs that they name by a code."""
+        merged = merge(record for finding in self.findings for record in finding.records)
+        return rank(self.question, note_codes(merged))
 
     @property
     def answered(self) -> list[str]:
@@ -412,15 +418,16 @@ class Dossier(BaseModel, extra="forbid"):
             if reply.status in (*FAILED, Status.PARTIAL)
             for warning in reply.warnings or ["no reason given"]
         }
-        return sorted(lines | {note for found in self.findings for note in found.notes})
+        return sorted(lines | {note for finding in self.findings for note in finding.notes})
 
     def has_news(self, iteration: int) -> bool:
         """Whether a round found a record that shares no identifier with one of earlier rounds."""
-        known, new = set[str](), list[set[str]]()
-        for found in self.findings:
-            names = [{record.key, *record.identifiers} for record in found.records]
-            if found.iteration < iteration:
+        known = set[str]()
+        new = list[set[str]]()
+        for finding in self.findings:
+            names = [{record.key, *record.identifiers} for record in finding.records]
+            if finding.iteration < iteration:
                 known.update(*names)
-            elif found.iteration == iteration:
+            elif finding.iteration == iteration:
                 new += names
         return any(known.isdisjoint(each) for each in new)

@@ -60,7 +60,8 @@ from .report.forms import record_name
 from .routing import route_of, title_of_tool
 
 __all__ = ["BUDGET_RESERVE", "AssessmentDetails", "JudgeAgent", "JudgeAgentConfig", "JudgeAssessment", "JudgeLimits"]
-NO_REASON, NO_CANDIDATE = "no reason given", "no candidate was found"
+NO_REASON = "no reason given"
+NO_CANDIDATE = "no candidate was found"
 SHORTEST_REASON = 10  # characters of a score's reason; by contract
 AGAIN_S = 120.0  # for reading again what was misread
 BUDGET_RESERVE = 0.1  # share of a budget reserved for the synthesis; by contract
@@ -130,7 +131,8 @@ class JudgeAgent(Analyst[JudgeMemory], Component[JudgeAgentConfig]):
     ) -> AsyncGenerator[Streamed, None]:
         """Judge the findings in the messages: yields text for people, then the assessment."""
         self._hear(messages, cancellation_token)
-        memory, run = self._memory, self._run
+        memory = self._memory
+        run = self._run
         dossier = memory.dossier
         pool = await asyncio.to_thread(dossier.pool)
         yield self._tell("judging", f"Judging {counted(len(pool), 'record')}")
@@ -145,9 +147,9 @@ class JudgeAgent(Analyst[JudgeMemory], Component[JudgeAgentConfig]):
             for each in memory.wanted
             if not any(
                 _answers(reply, each)
-                for found in dossier.findings
-                if (found.specialist, found.iteration) == (each.specialist, iteration)
-                for reply in found.replies
+                for finding in dossier.findings
+                if (finding.specialist, finding.iteration) == (each.specialist, iteration)
+                for reply in finding.replies
             )
         ]
         memory.refused = [*memory.refused, *not_run]
@@ -171,7 +173,8 @@ class JudgeAgent(Analyst[JudgeMemory], Component[JudgeAgentConfig]):
 
         verdict = self._decide(draft, request, sources_breakdown(pool), words)
         verdict.view = self._keep_view(view, again, words)
-        verdict.fits, verdict.read_again = fitted.fits, again.studies
+        verdict.fits = fitted.fits
+        verdict.read_again = again.studies
         if not reads_requests(self._model_client):
             verdict.is_by_model = answer.by is self._model_client
         verdict.notes += [f"{self.name}: {note}" for note in answer.notes]
@@ -180,7 +183,7 @@ class JudgeAgent(Analyst[JudgeMemory], Component[JudgeAgentConfig]):
             add_usage(answer.usage, usage)
         if verdict.recommendation != "synthesize" and iteration == 1:
             decided = [candidate.drug for candidate in candidates if candidate.has_verdict]
-            run.look_up_ahead(decided, [each.drug for each in candidates if not each.has_verdict])
+            run.look_up_ahead(decided, [candidate.drug for candidate in candidates if not candidate.has_verdict])
         dossier.tokens_used += answer.usage.prompt_tokens + answer.usage.completion_tokens
         verdict.tokens_used = dossier.tokens_used
 
@@ -192,7 +195,7 @@ class JudgeAgent(Analyst[JudgeMemory], Component[JudgeAgentConfig]):
     def _keep_view(self, view: JudgeView, again: ReadingResults, words: CheckedWords) -> JudgeView:
         """Return a view with what earlier rounds struck and had read again."""
         memory = self._memory
-        mended = {each.study.key for each in again.studies}
+        mended = {study.study.key for study in again.studies}
         before = {each.key for each in memory.misread}
         memory.misread += [
             each.model_copy(update={"is_read_again": each.key in mended})
@@ -207,7 +210,8 @@ class JudgeAgent(Analyst[JudgeMemory], Component[JudgeAgentConfig]):
         self, verdict: JudgeAssessment, draft: JudgeDraft, fitted: FitAnswer, refused: Sequence[str]
     ) -> list[str]:
         """List what the report must admit of a verdict."""
-        name, dossier = self.name, self._memory.dossier
+        name = self.name
+        dossier = self._memory.dossier
         notes = [
             f"{name}: words told whether studies are on what is asked, as the model did not ({failure})"
             for failure in fitted.failures
@@ -239,12 +243,16 @@ class JudgeAgent(Analyst[JudgeMemory], Component[JudgeAgentConfig]):
         self, misread: Sequence[MisreadRecord], cancellation_token: CancellationToken
     ) -> ReadingResults:
         """Have records read again that the judge calls misread, each once in a run."""
-        run, dossier = self._run, self._memory.dossier
+        run = self._run
+        dossier = self._memory.dossier
         before = {each.key for each in self._memory.misread}
         wanted = {each.key: each.reason for each in misread if each.key not in before}
-        records = [record for record in dossier.pool() if record.key in wanted]
         reader = run.reader
-        if not records or reader is None or reads_requests(reader):
+        if not wanted or reader is None or reads_requests(reader):
+            return ReadingResults()
+        pool = await asyncio.to_thread(dossier.pool)
+        records = [record for record in pool if record.key in wanted]
+        if not records:
             return ReadingResults()
         shown = to_read(records, dossier.asked, in_short=run.reads_in_short)
         why = {each.record.key: wanted[each.record.key] for each in shown}
@@ -262,12 +270,14 @@ class JudgeAgent(Analyst[JudgeMemory], Component[JudgeAgentConfig]):
         known: Sequence[Candidate],
     ) -> AssessmentRequest:
         """Build the request for an assessment, and note whether a verdict on a drug has changed."""
-        memory, dossier = self._memory, self._memory.dossier
+        memory = self._memory
+        dossier = self._memory.dossier
         searches = [reply.model_copy(update={"query": reply.asked or reply.query}) for reply in dossier.replies]
         reading = progress(searches, pool, self.limits.max_records)
         verdicts = {candidate.drug: candidate.appraisal.quality for candidate in candidates if candidate.has_verdict}
         if verdicts != memory.verdicts:
-            memory.verdicts, memory.changed_at = dict(verdicts), reading.read
+            memory.verdicts = dict(verdicts)
+            memory.changed_at = reading.read
         return AssessmentRequest(
             question=" ".join(dossier.question.split()),
             iteration=iteration,
@@ -282,7 +292,8 @@ class JudgeAgent(Analyst[JudgeMemory], Component[JudgeAgentConfig]):
             refused=memory.refused,
             reflections={each.specialist: each.reflection for each in dossier.in_order if each.iteration == iteration},
             later=dossier.left_for_later(iteration),
-            asks_mechanism=dossier.asked.kind == "mechanism" or not any(each.has_verdict for each in candidates),
+            asks_mechanism=dossier.asked.kind == "mechanism"
+            or not any(candidate.has_verdict for candidate in candidates),
             struck=memory.struck,
             disputed=_list_disputed(dossier.studies),
             tokens_used=dossier.tokens_used,
@@ -300,7 +311,10 @@ class JudgeAgent(Analyst[JudgeMemory], Component[JudgeAgentConfig]):
         A model ends the search by saying that it is enough; else it continues while reading pays, whatever the
         confidence; then no further page is requested. `words` checks what it says.
         """
-        dossier, limits, reading, iteration = self._memory.dossier, self.limits, request.progress, request.iteration
+        dossier = self._memory.dossier
+        limits = self.limits
+        reading = request.progress
+        iteration = request.iteration
         known = {candidate.drug for candidate in request.candidates}
         without_reason = NO_REASON if known else NO_CANDIDATE
 
@@ -321,9 +335,11 @@ class JudgeAgent(Analyst[JudgeMemory], Component[JudgeAgentConfig]):
         )
 
         # Next specialists and searches: all of them if the reading simply continues.
-        queries, specialists = draft.next_search_queries, draft.next_specialists
+        queries = draft.next_search_queries
+        specialists = draft.next_specialists
         if reading.goes_on and not queries:
-            queries, specialists = reading.unread, request.readers
+            queries = reading.unread
+            specialists = request.readers
 
         # Decide whether another round is worthwhile.
         is_known_how = not request.asks_mechanism or details.mechanism_score >= MIN_SCORE
@@ -337,7 +353,7 @@ class JudgeAgent(Analyst[JudgeMemory], Component[JudgeAgentConfig]):
         looks_up = not set(specialists) <= set(request.readers) and not asked.issuperset(queries)
         has_news = iteration == 1 or reading.goes_on or looks_up or dossier.has_news(iteration)
         nothing_to_ask = not specialists and (reading.has_ended or not (queries or draft.gaps))
-        statuses = {r.status for each in dossier.findings if each.iteration == iteration for r in each.replies}
+        statuses = {r.status for finding in dossier.findings if finding.iteration == iteration for r in finding.replies}
         all_failed = statuses <= FAILED
         unreachable = all_failed and Status.UNAVAILABLE in statuses
         elapsed_s = (datetime.now(UTC) - dossier.asked_at).total_seconds()
@@ -398,7 +414,8 @@ def _name_unasked(dossier: Dossier) -> list[str]:
 
 def _answers(reply: SourceReply, search: NextSearch) -> bool:
     """Whether a reply answers a judge's search, whose query its tool may have rewritten."""
-    asked, wanted = (reply.asked or reply.query).casefold(), search.query.casefold()
+    asked = (reply.asked or reply.query).casefold()
+    wanted = search.query.casefold()
     drug = canonical_drug(search.query)
     return (
         asked in (wanted, preprocess_query(search.query).casefold())
@@ -409,28 +426,30 @@ def _answers(reply: SourceReply, search: NextSearch) -> bool:
 
 def _sort_searches(draft: JudgeDraft, request: AssessmentRequest) -> tuple[JudgeDraft, list[str]]:
     """Return the draft with only the searches to be made, and the refused ones, each with the reason."""
-    kept, refused, length = list[NextSearch](), list[str](), 0
-    names = {each.name for each in request.specialists}
-    for each in draft.next_searches:
-        length += len(each.query)
+    kept = list[NextSearch]()
+    refused = list[str]()
+    length = 0
+    names = {specialist.name for specialist in request.specialists}
+    for search in draft.next_searches:
+        length += len(search.query)
         why = None
-        if each.specialist not in names:
+        if search.specialist not in names:
             why = "no specialist has the name given"
-        elif request.is_read and each.specialist in request.readers:
+        elif request.is_read and search.specialist in request.readers:
             why = f"{request.progress.most:,} publications and trials are read, the depth that was asked for"
         elif length > MAX_QUERIES:
             why = f"queries of a round have {MAX_QUERIES:,} characters at most"
         if why is None:
-            kept.append(each)
+            kept.append(search)
         else:
-            who = f" ({each.specialist})" if each.specialist in names else ""
-            refused.append(f"{each.query[:SHOWN_QUERY]}{who}: {why}")
+            who = f" ({search.specialist})" if search.specialist in names else ""
+            refused.append(f"{search.query[:SHOWN_QUERY]}{who}: {why}")
     return draft.model_copy(update={"next_searches": kept}), refused
 
 
 def _quote_findings(draft: JudgeDraft, request: AssessmentRequest) -> list[str]:
     """Return the sentences of the records that a draft names as what decides, each with its drug and record."""
-    read = {(each.key, candidate.drug): each for candidate in request.candidates for each in candidate.records}
+    read = {(record.key, candidate.drug): record for candidate in request.candidates for record in candidate.records}
     named = {key for reason in draft.decides for key in reason.keys}
     told = ((drug, key, each.sentence or each.harm_told) for (key, drug), each in read.items() if key in named)
     return [f"{drug}: “{' '.join(said.split())}” ({record_name(key)})" for drug, key, said in told if said]

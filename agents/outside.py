@@ -261,7 +261,8 @@ class Listener:
         names = ToolNames.of(agent) if agent is not None else ToolNames()
         results = [(result, heard.asked.get(call, "")) for call, result in heard.results.items()]
         taken = await take_results(name, results[:MOST_RESULTS], names, run, TURN_TIMEOUT_S / 2)
-        found.replies, found.notes = taken.replies, taken.notes
+        found.replies = taken.replies
+        found.notes = taken.notes
         if len(results) > MOST_RESULTS:
             found.notes.append(f"{name}: {len(results) - MOST_RESULTS} of {len(results)} tool results were left out")
         words = "\n".join(heard.words)
@@ -306,7 +307,9 @@ class Listener:
             in_batch=run.reads_in_batches,
         )
         add_usage(usage, said.usage)
-        found.readings, found.studies, found.reading_notes = said.readings, said.studies, said.notes
+        found.readings = said.readings
+        found.studies = said.studies
+        found.reading_notes = said.notes
         found.unread = [*said.unread.values(), *list_unreadable(new, question)]
         found.reading_counts = said.counts
         found.reading_tokens = said.usage.prompt_tokens, said.usage.completion_tokens
@@ -324,5 +327,5 @@ async def _declare(name: str, agent: AssistantAgent | None) -> Specialist:
 
 def round_of(messages: Sequence[Any]) -> int:
     """Return the round that messages are of, or that follows their last verdict."""
-    rounds = [each.content.iteration for each in messages if isinstance(each, AssessmentMessage)]
+    rounds = [message.content.iteration for message in messages if isinstance(message, AssessmentMessage)]
     return max(rounds, default=0) + 1

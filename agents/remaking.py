@@ -4,35 +4,67 @@ Neither a source nor a model is asked: records and readings come from the run's 
 and what a model wrote from its former report, marked as stale where people changed what it rests on.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
-from willowbark.agents.autogen import BaseChatMessage
+from pydantic import BaseModel
+
+from willowbark.agents.autogen import BaseChatMessage, CancellationToken, ChatCompletionClient
+from willowbark.tools.appraisal.appraised import conditions_of
+from willowbark.tools.appraisal.judgement import JudgeView, judge_candidates
+from willowbark.tools.errors import UsageError
 from willowbark.tools.reading.corrections import CorrectionBook
 
 from .approval import Approval, ApprovalMessage
+from .asking import prompt
 from .asking.claims import Verdicts
 from .assessment import AssessmentMessage
+from .checking.checker import SentenceChecker
+from .checking.written import WrittenAnswer
 from .context import RunContext
 from .findings import Dossier
+from .report.answer_request import build_request
+from .report.answering import Answering
+from .report.answers import answer_of
 from .report.assembly import assemble
+from .report.content import CHECKING, EvidenceRow, TurnUsage
 from .report.corrected import list_stale
 from .report.material import Material, mechanisms_of
 from .report.model import ResearchReport
+from .reporter import ReportAgent, answering_outcome
 
 JUDGED = "what the judge made of it"
 QUOTES = "which quotes the model chose"
 
 
+class RewrittenAnswer(BaseModel, frozen=True, extra="forbid"):
+    """What a model wrote after people corrected a run."""
+
+    written: WrittenAnswer
+    corrected: list[str] = []
+    """Corrections of rows that it knew: key of the record, space, what was said."""
+    usage: list[TurnUsage] = []
+    """What it took."""
+
+
 async def make_again(
-    messages: Sequence[BaseChatMessage], former: ResearchReport, run: RunContext, corrections: CorrectionBook
+    messages: Sequence[BaseChatMessage],
+    former: ResearchReport,
+    run: RunContext,
+    corrections: CorrectionBook,
+    rewritten: RewrittenAnswer | None = None,
 ) -> ResearchReport:
-    """Make a report again; arguments as of `appraise_again`."""
+    """Make a report again; arguments as of `appraise_again`, and what a model wrote since in place of its first."""
+    if rewritten is not None:
+        usage = [*former.usage, *rewritten.usage]
+        former = former.model_copy(update={"written": rewritten.written, "usage": usage})
     material = await appraise_again(messages, former, run, corrections)
     report = assemble(material, mechanisms_of(material))
-    changed = [row.key for row in report.evidence_table if row.word is not None and row.word.is_changed]
+    known = frozenset(rewritten.corrected) if rewritten is not None else frozenset[str]()
+    moved = known.symmetric_difference(list_changed(report.evidence_table))
     outdated = None
     if report.written is not None:
-        outdated = report.written.model_copy(update={"outdated": list(dict.fromkeys(changed))})
+        keys = sorted({line.partition(" ")[0] for line in moved})
+        outdated = report.written.model_copy(update={"outdated": keys})
     written = [JUDGED] if material.assessments else []
     written += [QUOTES] if material.by_model and material.verdicts.kept else []
     return report.model_copy(
@@ -43,6 +75,49 @@ async def make_again(
             "unread": former.unread,
             "generated_at": former.generated_at,
         }
+    )
+
+
+def list_changed(rows: Iterable[EvidenceRow]) -> list[str]:
+    """List the rows that people changed, with what was said: key of the record, space, words."""
+    return [f"{row.key} {row.drug}: {row.word.line}" for row in rows if row.word is not None and row.word.is_changed]
+
+
+async def write_again(
+    messages: Sequence[BaseChatMessage],
+    former: ResearchReport,
+    run: RunContext,
+    corrections: CorrectionBook,
+    writer: ChatCompletionClient,
+    checker: ChatCompletionClient,
+) -> RewrittenAnswer:
+    """Have a model answer in its own words from the evidence as people corrected it, each sentence checked.
+
+    Args:
+        messages: as of `appraise_again`, like the next three.
+        former: the report without what people have said since.
+        run: answers from its journal.
+        corrections: what people say now.
+        writer: the model, left open.
+        checker: compares sentences with the passages that they cite, left open.
+
+    Raises:
+        UsageError: nothing can be cited, or the model gave no sentence that stands.
+    """
+    material = await appraise_again(messages, former, run, corrections)
+    mechanisms = mechanisms_of(material)
+    request, basis = build_request(material, mechanisms, answer_of(material, mechanisms), run.marker)
+    if not basis.sources:
+        raise UsageError("no record of the run can be cited: there is nothing to write")
+    checking = SentenceChecker(checker, CHECKING, marker=lambda: run.marker)
+    answering = Answering("report", prompt(ReportAgent.PROMPT), request, basis, checker=checking)
+    await answering.run(writer, CancellationToken())
+    if answering.failure or answering.written is None:
+        raise UsageError(f"nothing was written, and the former answer stays: {answering.failure}")
+    outcome = answering_outcome(answering, "report", max(1, material.dossier.iteration), ())
+    report = assemble(material, mechanisms)
+    return RewrittenAnswer(
+        written=answering.written, corrected=list_changed(report.evidence_table), usage=outcome.turns
     )
 
 
@@ -64,6 +139,8 @@ async def appraise_again(
     decisions = [message.content for message in messages if isinstance(message, ApprovalMessage)]
     run.readings.hold(dossier.readings, dossier.studies, dossier.absent)
     pool, appraised = await run.checked_again(dossier.asked, dossier.pool(), corrections)
+    view = assessments[-1].view if assessments else JudgeView()
+    appraised = judge_candidates(appraised, view, corrections, conditions_of(dossier.asked))
     decision = decisions[-1] if decisions else former.approval or Approval(decided_by="nobody")
     approval = decision.with_aside(appraised, dossier.asked, corrections)
     aside = [candidate for candidate in appraised if candidate.has_verdict and not approval.lets(candidate.drug)]

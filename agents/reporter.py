@@ -21,6 +21,8 @@ from willowbark.agents.autogen import (
     TextMessage,
     WithoutSettings,
 )
+from willowbark.tools.appraisal.appraised import conditions_of
+from willowbark.tools.appraisal.candidates import Candidate
 from willowbark.tools.appraisal.judgement import judge_candidates
 from willowbark.tools.mechanism import MechanismFindings
 
@@ -31,6 +33,7 @@ from .asking.claims import Verdicts
 from .asking.reader import WholeTexts
 from .assessment import AssessmentMessage, JudgeAssessment
 from .checking.checker import SentenceChecker
+from .checking.judged import leave_out, list_judged
 from .checking.written import WrittenAnswer
 from .findings import FindingsMessage
 from .report.answer_request import build_request
@@ -95,6 +98,8 @@ class WritingOutcome:
     """Why the agent's own model did not do it; None if it did, or if nobody was asked."""
     turns: list[TurnUsage] = field(default_factory=list)
     spent: RequestUsage = field(default_factory=no_usage)
+    refuted: Sequence[str] = ()
+    """The judge's sentences that their records do not bear out."""
 
 
 class ReportAgent(Analyst[ReportMemory], Component[ReportAgentConfig]):
@@ -145,7 +150,8 @@ class ReportAgent(Analyst[ReportMemory], Component[ReportAgentConfig]):
                 memory.approval = message.content
             if isinstance(message, FindingsMessage | AssessmentMessage):
                 memory.usage += turns_of(message.source, message.content.iteration, message.models_usage, message)
-        run, dossier = self._run, memory.dossier
+        run = self._run
+        dossier = memory.dossier
         if not (memory.judged or memory.has_asked or run.stopped):
             memory.has_asked = True
             yield Response(chat_message=TextMessage(content=ASKS, source=self.name))
@@ -153,8 +159,9 @@ class ReportAgent(Analyst[ReportMemory], Component[ReportAgentConfig]):
 
         # What a model writes or quotes, on the candidates that were not set aside.
         run.readings.hold(dossier.readings, dossier.studies, dossier.absent)
-        pool, appraised = await run.checked(dossier.asked, dossier.pool())
-        appraised = judge_candidates(appraised, memory.view)
+        pool, checked = await run.checked(dossier.asked, dossier.pool())
+        conditions = conditions_of(dossier.asked)
+        appraised = judge_candidates(checked, memory.view, run.readings.corrections, conditions)
         decision = memory.approval or Approval(decided_by="nobody")
         approval = decision.with_aside(appraised, dossier.asked, run.readings.corrections)
         aside = [c for c in appraised if c.has_verdict and not approval.lets(c.drug)]
@@ -172,6 +179,8 @@ class ReportAgent(Analyst[ReportMemory], Component[ReportAgentConfig]):
         )
         mechanisms = mechanisms_of(material)
         outcome = await self._write(material, mechanisms, aids, cancellation_token)
+        if outcome.refuted:
+            material = self._judge_again(material, checked, outcome.refuted)
 
         # Who wrote, at what cost, and what the report must admit.
         usage = run.account([*memory.usage, *outcome.turns]) if run.account is not None else ()
@@ -215,7 +224,8 @@ class ReportAgent(Analyst[ReportMemory], Component[ReportAgentConfig]):
         if material.aside and not any(candidate.has_verdict for candidate in material.candidates):
             return WritingOutcome()
         answering = self._prepare(material, mechanisms, aids)
-        outcome, clients = WritingOutcome(), self._clients
+        outcome = WritingOutcome()
+        clients = self._clients
         if answering is not None and not answering.basis.sources:
             return outcome  # each sentence has to cite something, and there is nothing
         if answering is not None:
@@ -224,7 +234,8 @@ class ReportAgent(Analyst[ReportMemory], Component[ReportAgentConfig]):
             outcome = answering_outcome(answering, self.name, iteration, clients)
         if answering is not None and not (answering.failure and clients):
             return outcome
-        question, pool = material.asked.text, list(material.pool)
+        question = material.asked.text
+        pool = list(material.pool)
         system_message = self._system_message if answering is None else prompt("claims.md")
         writing = Writing(self.name, system_message, question, pool, list(material.candidates), material.approval, aids)
         await writing.run(clients, token)
@@ -237,9 +248,23 @@ class ReportAgent(Analyst[ReportMemory], Component[ReportAgentConfig]):
             spent=sum_usage(outcome.spent, writing.usage),
         )
 
+    def _judge_again(self, material: Material, checked: Sequence[Candidate], refuted: Sequence[str]) -> Material:
+        """Return the material without the judge's sentences that its records do not bear out."""
+        *before, last = material.assessments
+        view = leave_out(last.view, frozenset(refuted))
+        judged = judge_candidates(checked, view, material.readings.corrections, conditions_of(material.asked))
+        by_drug = {candidate.drug: candidate for candidate in judged}
+        return replace(
+            material,
+            assessments=[*before, last.model_copy(update={"view": view})],
+            candidates=[by_drug[candidate.drug] for candidate in material.candidates],
+            aside=[by_drug[candidate.drug] for candidate in material.aside],
+        )
+
     def _name_analyst(self, failure: str | None) -> str:
         """Name who wrote, with why another one did, and how many calls failed."""
-        analyst, failed = analyst_name(self._model_client), self._run.calls().said
+        analyst = analyst_name(self._model_client)
+        failed = self._run.calls().said
         if failure is not None:
             stand_in = analyst_name(self._fallback) if self._fallback else "nobody"
             return f"{stand_in}, since {analyst} {failed or f'gave no report: {failure}'}"
@@ -247,7 +272,8 @@ class ReportAgent(Analyst[ReportMemory], Component[ReportAgentConfig]):
 
     def _measure_work(self, failure: str | None, outcome: WritingOutcome, *, is_spent: bool) -> WorkShare | None:
         """Measure how much the model did that was asked for; None if none was asked for."""
-        memory, run = self._memory, self._run
+        memory = self._memory
+        run = self._run
         calls = run.calls()
         is_written: bool | None = failure is None
         if is_spent or (run.stopped and not calls.failed):  # a model that was not reached has not failed
@@ -268,7 +294,8 @@ class ReportAgent(Analyst[ReportMemory], Component[ReportAgentConfig]):
         marker = self._run.marker
         request, basis = build_request(material, mechanisms, answer_of(material, mechanisms), marker)
         checker = SentenceChecker(self._checker or self._model_client, CHECKING, marker=lambda: marker)
-        return Answering(self.name, self._system_message, request, basis, checker, aids)
+        judged = list_judged(self._memory.view)
+        return Answering(self.name, self._system_message, request, basis, checker, aids, judged)
 
     def _to_config(self) -> ReportAgentConfig:
         checker = self._checker.dump_component() if self._checker else None
@@ -298,6 +325,7 @@ def answering_outcome(
         failure=answering.failure,
         turns=turns,
         spent=sum_usage(answering.usage, answering.checker.usage),
+        refuted=answering.refuted,
     )
 
 
@@ -315,9 +343,12 @@ def turns_of(
     """Return a turn's token usage, with reading listed separately; empty if it used none."""
     if usage is None:
         return []
-    read, batched, whole = (0, 0), (0, 0), WholeTexts()
+    read = (0, 0)
+    batched = (0, 0)
+    whole = WholeTexts()
     if isinstance(message, FindingsMessage):
-        read, batched = message.content.reading_tokens, message.content.batch_tokens
+        read = message.content.reading_tokens
+        batched = message.content.batch_tokens
         whole = message.content.whole_texts
     alone = _subtract(read, batched)
     whole_alone = _subtract(whole.tokens, whole.batch_tokens)

@@ -47,23 +47,26 @@ from willowbark.agents.autogen import (
     speaking_through,
     tools_of,
 )
-from willowbark.tools.appraisal.stance import stance_of
+from willowbark.tools.appraisal.stance import DECIDED, stance_of
 from willowbark.tools.appraisal.views import MatchedStudy
 from willowbark.tools.errors import UsageError
 from willowbark.tools.questions import Question, follow_up, parse_question
+from willowbark.tools.records.card import ENTRIES
 from willowbark.tools.records.enclosure import GUIDANCE, condense, enclose_lines, one_line
 from willowbark.tools.records.evidence import merge
+from willowbark.tools.records.registry import kind_of
+from willowbark.tools.search import SourceReply
 from willowbark.tools.toolbox import EvidenceTool, InputKind, asked_by
 from willowbark.tools.wording import counted, listed
 
-from .asking import ModelUnavailable, add_usage, in_a_line, provider_error_line, reads_requests, without_thoughts
+from .asking import ModelUnavailable, add_usage, provider_error_line, reads_requests, remove_thoughts, write_line
 from .asking.reader import list_unreadable, read, to_read
-from .assessment import AssessmentMessage
+from .assessment import SHOWN_QUERY, AssessmentMessage
 from .context import RunContext
 from .findings import Findings, FindingsMessage, Specialist
 from .outside import ToolNames, asked_of, take_results
 from .routing import is_first, route_of
-from .tool_results import keys_shown, share_space, turn_of, with_excerpts, without_excerpts
+from .tool_results import keys_shown, list_lines, share_space, turn_of, with_excerpts, without_excerpts
 
 MAX_SUMMARY = 4000  # characters of a model's text
 TOOL_ROUNDS = 3  # rounds of tool calls in a turn; the model sees titles between them
@@ -82,12 +85,10 @@ _REFUSED = {
 """Options of AutoGen's assistant that mean nothing for a specialist, and why."""
 _TOLD = 40  # characters of a condition, or of people
 MOST_TOLD = 60  # records of which a specialist is told what was read; the judge sees what decides
+MOST_ENTRIES = 20  # of databases, of which it is shown what they hold
 _DONE = "Done."
-_READ = (
-    "What was read of what you found, by record: for each drug that it supports or contradicts it, missed its outcome, "
-    "or used it as comparator."
-)
-_SAY = "Now say in your own words, in at most 120, without a call: what was found, what is missing, what you doubt."
+_READ = "What was read of it, by record: the drugs that it supports or contradicts, or that missed its outcome."
+_SAY = "Now say in your own words, in at most 120: what was found, what is missing, what you doubt."
 _ASK_AGAIN = "Nothing was searched: call your tools. What you find in them is all that the others get from you."
 _OWN = ("user", "team", "reader")  # whose words to a specialist are no other agent's
 _MEANT = ("{tool_name}", "{result}")  # formats that ask for nothing: a specialist's own, and AutoGen's
@@ -162,7 +163,8 @@ class SpecialistAgent(AssistantAgent, Component[SpecialistAgentConfig]):
     """An assistant agent that has its tools' results read and answers with `FindingsMessage`.
 
     The model chooses the queries of the first round; a fallback, if any, then asks the judge's queries unchanged, and
-    the model sees the results. Failures of sources and models are named in its findings, never raised.
+    the model goes on where one of them found nothing, or where it has tools of others. Failures of sources and models
+    are named in its findings, never raised.
 
     Args:
         name: shown by the team and in its messages.
@@ -246,13 +248,15 @@ class SpecialistAgent(AssistantAgent, Component[SpecialistAgentConfig]):
         run = self._run
         rounds = [message.content.iteration for message in messages if isinstance(message, AssessmentMessage)]
         found = Findings(specialist=self.name, iteration=max(rounds, default=0) + 1, summary="")
-        turn = _SearchTurn(found)
+        gaps = [message.content.gaps for message in messages if isinstance(message, AssessmentMessage)]
+        turn = _SearchTurn(found, gaps=tuple(gaps[-1]) if gaps else ())
         heard = [each for each in await self._model_context.get_messages() if isinstance(each, UserMessage)]
         asked = [str(each.content) for each in heard if each.source == "user"]
         asked += [each.content for each in messages if isinstance(each, TextMessage) and each.source == "user"]
         run.asked = question = parse_question(follow_up(asked))
         self._bind_tools(found.iteration)
-        known_context, known = await self._model_context.save_state(), frozenset(self._was_read)
+        known_context = await self._model_context.save_state()
+        known = frozenset(self._was_read)
         deadline = time.monotonic() + self._turn_timeout_s
         try:
             found.later = self._choose_later(question, found.iteration)
@@ -269,7 +273,8 @@ class SpecialistAgent(AssistantAgent, Component[SpecialistAgentConfig]):
             found.summary = turn.said or f"Nothing searched: {why}"
             run.in_hand[self.name] = found
             if found.replies:
-                yield self._tell("analyzing", f"Reading {counted(len(merge(found.records)), 'record')}")
+                merged = await asyncio.to_thread(merge, found.records)
+                yield self._tell("analyzing", f"Reading {counted(len(merged), 'record')}")
             if found.replies and not turn.model_failed:
                 if run.reads_in_batches:
                     waits = "What was found is read in a batch, within minutes or a day; a stopped run can be resumed"
@@ -287,7 +292,7 @@ class SpecialistAgent(AssistantAgent, Component[SpecialistAgentConfig]):
             await self._model_context.load_state(known_context)
             self._was_read = set(known)
             raise
-        searches = [f"- {' · '.join([each.line, f'`{each.query}`', *each.warnings])}" for each in found.replies]
+        searches = [f"- {' · '.join([reply.line, f'`{reply.query}`', *reply.warnings])}" for reply in found.replies]
         notes = [f"- {note}" for note in (*found.notes, *found.reading_notes)]
         shown = found.digest.as_markdown() if found.digest else found.summary
         text = [f"**{self.name}, round {found.iteration}**", "", *searches, *notes, "", shown, "", found.reflection]
@@ -338,9 +343,12 @@ class SpecialistAgent(AssistantAgent, Component[SpecialistAgentConfig]):
     ) -> AsyncGenerator[Streamed, None]:
         """Try with the model, once more if it asked nobody, then with the fallback if it failed or searched nothing.
 
-        The judge's queries need no choice: the fallback asks them unchanged before the model continues.
+        The judge's queries need no choice: the fallback asks them unchanged. Where each of them found something, the
+        model is not asked for more: it would read all that came before to say that it is done.
         """
-        name, fallback, notes = self.name, self._fallback, turn.found.notes
+        name = self.name
+        fallback = self._fallback
+        notes = turn.found.notes
         verdicts = [message.content for message in messages if isinstance(message, AssessmentMessage)]
         clients = [self._model_client] if fallback is None else [self._model_client, fallback]
         is_chosen = any(verdict.next_search_queries for verdict in verdicts) and not reads_requests(self._model_client)
@@ -382,6 +390,8 @@ class SpecialistAgent(AssistantAgent, Component[SpecialistAgentConfig]):
             finally:
                 await stream.aclose()
             if is_chosen and client is fallback and turn.found.replies:
+                if turn.found_each and all(isinstance(tool, EvidenceTool) for tool in tools_of(self)):
+                    return
                 continue
             if attempt == len(clients) or is_chosen or not turn.asked_nobody:
                 return
@@ -391,7 +401,7 @@ class SpecialistAgent(AssistantAgent, Component[SpecialistAgentConfig]):
             elif clients[attempt] is client:
                 await self._model_context.add_message(UserMessage(content=_ASK_AGAIN, source="team"))
                 continue
-            why = f" ({in_a_line(turn.said)})" if is_refusal else ""
+            why = f" ({write_line(turn.said)})" if is_refusal else ""
             instead = "the baseline analyst asked instead" if attempt < len(clients) else "there was no fallback"
             turn.stood_in = True
             notes.append(f"{name}: the model asked no source{why}; {instead}")
@@ -418,7 +428,8 @@ class SpecialistAgent(AssistantAgent, Component[SpecialistAgentConfig]):
         self, turn: "_SearchTurn", cancellation_token: CancellationToken
     ) -> AsyncGenerator[Streamed, None]:
         """Show the model what was read of what it found, and ask what it makes of that; a failure is noted."""
-        client, found = self._model_client, turn.found
+        client = self._model_client
+        found = turn.found
         if (
             turn.is_cut
             or not self._reflect_on_tool_use
@@ -426,28 +437,57 @@ class SpecialistAgent(AssistantAgent, Component[SpecialistAgentConfig]):
             or reads_requests(self._reader or client)
         ):
             return
-        if not found.studies and len(turn.said) > len(_DONE):
+        if len(turn.said) <= len(_DONE):
+            turn.said = ""
+        if not found.records or (not found.studies and turn.said):
             return
-        lines = [line for line in map(_tell_reading, found.studies) if line["says"]][:MOST_TOLD]
-        shown = f"{_READ}\n{enclose_lines(lines, self._run.marker)}\n" if lines else ""
-        await self._model_context.add_message(UserMessage(content=f"{shown}{_SAY}", source="reader"))
         try:
-            async for event in self._reflect(client, turn, cancellation_token):
+            async for event in self._reflect(client, turn, cancellation_token, self._describe_turn(turn)):
                 yield event
         except Exception as error:  # noqa: BLE001  an exception here would break the whole team: it becomes a note
             found.notes.append(f"{self.name}: the model failed ({provider_error_line(error)}) to say what it found")
 
-    async def _reflect(
-        self, client: ChatCompletionClient, turn: "_SearchTurn", cancellation_token: CancellationToken
-    ) -> AsyncGenerator[Streamed, None]:
-        """Ask a model for its reflection on the results.
+    def _describe_turn(self, turn: "_SearchTurn") -> str:
+        """Describe a turn for the model's reflection: the question, its searches, and what was read of what came."""
+        found = turn.found
+        asked = self._run.asked.text if self._run.asked else ""
+        lines = [line for line in map(_tell_reading, found.studies) if line["says"]]
+        others = len(found.studies) - len(lines)
+        read = {matched.study.key for matched in found.studies}
+        unread = [record for record in merge(found.records) if record.key not in read and kind_of(record) in ENTRIES]
+        shown = [*lines[:MOST_TOLD], *list_lines(unread[:MOST_ENTRIES])]
+        return "\n".join(
+            [
+                f"Question: {asked}",
+                "You searched:",
+                *_count_hits(found.replies),
+                *([f"Named as missing before: {'; '.join(turn.gaps)}"] if turn.gaps else []),
+                *([_READ, enclose_lines(shown, self._run.marker)] if shown else []),
+                *([f"{counted(others, 'further study')} decided nothing on a drug."] if others else []),
+                _SAY,
+            ]
+        )
 
-        Its tools are sent too, which providers require after calls of them; AutoGen 0.7.5's own reflection leaves that
-        to a client's memory of its last call, which may have been another agent's.
+    async def _reflect(
+        self,
+        client: ChatCompletionClient,
+        turn: "_SearchTurn",
+        cancellation_token: CancellationToken,
+        shown: str = "",
+    ) -> AsyncGenerator[Streamed, None]:
+        """Ask a model for its reflection on the results, those in `shown`, or else those of its calls.
+
+        Then its tools are sent too, which providers require after calls of them; AutoGen 0.7.5's own reflection leaves
+        that to a client's memory of its last call, which may have been another agent's.
         """
-        tools = [tool for bench in self._workbench for tool in await bench.list_tools()]
-        messages = [*self._system_messages, *await self._model_context.get_messages()]
-        sent: dict[str, Any] = {"tools": tools, "tool_choice": "none", "cancellation_token": cancellation_token}
+        sent: dict[str, Any] = {"cancellation_token": cancellation_token}
+        if shown:
+            messages: list[LLMMessage] = [*self._system_messages, UserMessage(content=shown, source="reader")]
+            await self._model_context.add_message(UserMessage(content=_SAY, source="reader"))
+        else:
+            messages = [*self._system_messages, *await self._model_context.get_messages()]
+            sent["tools"] = [tool for bench in self._workbench for tool in await bench.list_tools()]
+            sent["tool_choice"] = "none"
         answer: CreateResult | str = ""
         if self._model_client_stream:
             async for part in client.create_stream(messages, **sent):
@@ -459,27 +499,31 @@ class SpecialistAgent(AssistantAgent, Component[SpecialistAgentConfig]):
         if isinstance(answer, str):
             raise ModelUnavailable("its stream ended without a result")
         add_usage(turn.used, answer.usage)
-        turn.said = without_thoughts(answer.content if isinstance(answer.content, str) else "")[:MAX_SUMMARY]
+        turn.said = remove_thoughts(answer.content if isinstance(answer.content, str) else "")[:MAX_SUMMARY]
         await self._model_context.add_message(AssistantMessage(content=turn.said or "-", source=self.name))
 
     async def _read(
         self, turn: "_SearchTurn", question: Question, deadline: float, cancellation_token: CancellationToken
     ) -> None:
         """Have the model read this turn's publications that it has not read before."""
-        client, run, found = self._reader or self._model_client, self._run, turn.found
+        client = self._reader or self._model_client
+        run = self._run
+        found = turn.found
         if reads_requests(client):
             return
         found.replies = await run.with_full_texts(question, found.replies)
-        records = merge(found.records)
+        records = await asyncio.to_thread(merge, found.records)
         publications = to_read(records, question, in_short=run.reads_in_short)
-        new = [each for each in publications if each.fingerprint not in self._was_read]
+        new = [publication for publication in publications if publication.fingerprint not in self._was_read]
         left_s = max(0.0, deadline - time.monotonic())
         said = await read(
             client, question.text, new, run.marker, cancellation_token, left_s, in_batch=run.reads_in_batches
         )
         self._was_read |= said.done
         add_usage(turn.used, said.usage)
-        found.readings, found.studies, found.reading_notes = said.readings, said.studies, said.notes
+        found.readings = said.readings
+        found.studies = said.studies
+        found.reading_notes = said.notes
         found.unread = [*said.unread.values(), *list_unreadable(records, question)]
         found.reading_counts = said.counts
         found.reading_tokens = said.usage.prompt_tokens, said.usage.completion_tokens
@@ -553,7 +597,16 @@ def _tell_reading(read: MatchedStudy) -> dict[str, Any]:
     study = read.study
     says = {drug: stance_of(study, drug).says for drug in sorted(study.drugs())}
     line = {"key": study.key, "condition": one_line(study.condition, _TOLD), "people": one_line(study.people, _TOLD)}
-    return {**line, "says": {drug: verdict for drug, verdict in says.items() if verdict != "none"}}
+    return {**line, "says": {drug: verdict for drug, verdict in says.items() if verdict in DECIDED}}
+
+
+def _count_hits(replies: Sequence[SourceReply]) -> list[str]:
+    """List the searches of a turn, each with the numbers of records and hits at each source."""
+    searches = dict[str, list[str]]()
+    for reply in replies:
+        hits = f"{reply.source} {len(reply.records)} of {reply.total}"
+        searches.setdefault(one_line(reply.asked or reply.query, SHOWN_QUERY), []).append(hits)
+    return [f"- {query}: {', '.join(hits)}" for query, hits in searches.items()]
 
 
 def _refuse_meaningless(name: str, options: Mapping[str, Any]) -> None:
@@ -594,6 +647,8 @@ class _SearchTurn:
     used: RequestUsage = field(default_factory=lambda: RequestUsage(prompt_tokens=0, completion_tokens=0))
     asked: dict[str, str] = field(default_factory=dict)
     """What each call of a tool asked."""
+    gaps: tuple[str, ...] = ()
+    """What the judge named as missing before it."""
 
     def note(self, event: Streamed) -> None:
         message = event.chat_message if isinstance(event, Response) else event
@@ -601,11 +656,17 @@ class _SearchTurn:
             add_usage(self.used, message.models_usage)
         if isinstance(event, Response):
             if not isinstance(message, ToolCallSummaryMessage):
-                self.said = without_thoughts(event.chat_message.to_text())[:MAX_SUMMARY]
+                self.said = remove_thoughts(event.chat_message.to_text())[:MAX_SUMMARY]
             return
         self.events.append(event)
         if isinstance(event, ToolCallRequestEvent):
             self.asked |= {call.id: asked_of(call.arguments) for call in event.content}
+
+    @property
+    def found_each(self) -> bool:
+        """Whether each search found a record at some source."""
+        searches = {reply.asked or reply.query for reply in self.found.replies}
+        return searches == {reply.asked or reply.query for reply in self.found.replies if reply.records}
 
     @property
     def asked_nobody(self) -> bool:

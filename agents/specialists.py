@@ -5,7 +5,7 @@ from functools import partial
 from typing import Any
 
 from willowbark.agents.autogen import BaseTool, ChatCompletionClient
-from willowbark.tools.records.registry import offered
+from willowbark.tools.records.registry import list_offered
 from willowbark.tools.toolbox import GetCitations, GetMechanisms, GetPaper, GetTrial, SourceTool
 
 from .asking import prompt
@@ -38,7 +38,7 @@ def specialist_agent(
         sources: which of its sources to search; None for those that need no key.
         options: passed to `SpecialistAgent`.
     """
-    own = offered(name) if sources is None else sources
+    own = list_offered(name) if sources is None else sources
     sizes = page_sizes or {}
     lookups: dict[str, list[BaseTool[Any, Any]]] = {
         "literature": [GetPaper(), *([GetCitations(own)] if set(own).intersection(GetCitations.SOURCES) else [])],

@@ -63,6 +63,11 @@ def _strangers_text(text: str, shown: set[str]) -> str:
     return enclose_lines(lines, marker, head=head)
 
 
+def list_lines(records: Sequence[Evidence]) -> list[dict[str, str]]:
+    """Return records in a line each: title, key, the end of the text."""
+    return [_line(record) for record in records]
+
+
 def _line(record: Evidence) -> dict[str, str]:
     title = one_line(record.citation.title, _TITLE)
     return {"title": title, "key": record.key, "end": _last_sentences(record, LONGEST_EXCERPT - len(title))}

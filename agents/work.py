@@ -104,9 +104,9 @@ def measure_work(
         is_written: whether it wrote the answer; None if it was not asked to.
         reason: why its last call failed; empty if none did.
     """
-    counts = sum((found.reading_counts for found in findings), ReadingCounts())
-    turns = [found.is_by_model for found in findings if found.is_by_model is not None]
-    verdicts = [each.is_by_model for each in assessments if each.is_by_model is not None]
+    counts = sum((finding.reading_counts for finding in findings), ReadingCounts())
+    turns = [finding.is_by_model for finding in findings if finding.is_by_model is not None]
+    verdicts = [assessment.is_by_model for assessment in assessments if assessment.is_by_model is not None]
     written = [] if is_written is None else [is_written]
     parts = [
         PartShare(name="reading", due=counts.asked, done=counts.read),

@@ -44,7 +44,8 @@ def main() -> int:
     """Print a line for each way of looking at a text; fails where one is looked at again more often than is due."""
     counts = defaultdict[str, list[int]](list)
     for _, module, name in COUNTED:
-        function, counted = getattr(module, name), counting(module, name, counts)
+        function = getattr(module, name)
+        counted = counting(module, name, counts)
         for each in [each for each in sys.modules.values() if each and each.__name__.startswith("willowbark")]:
             for known in [known for known, value in vars(each).items() if value is function]:
                 setattr(each, known, counted)

@@ -52,7 +52,8 @@ class Author:
 
     def words_on(self, drug: str, other: str, condition: str) -> tuple[str, ...]:
         """The four parts of an abstract."""
-        p, size = self._draw.randint(1, 999) / 1000, self._draw.randint(20, 900)
+        p = self._draw.randint(1, 999) / 1000
+        size = self._draw.randint(20, 900)
         return (
             f"{self.words(30)} {condition} {self.words(20)}.",
             f"{self.words(30)} patients with {condition} received {drug} or {other} {self.words(20)}.",
@@ -65,7 +66,9 @@ class Author:
         draw = self._draw
         drug, other = draw.choices(self._drugs, k=2)
         condition = draw.choice(self._conditions)
-        year, month, day = draw.randint(1980, 2025), draw.randint(1, 12), draw.randint(1, 28)
+        year = draw.randint(1980, 2025)
+        month = draw.randint(1, 12)
+        day = draw.randint(1, 28)
         date = f"<Year>{year}</Year><Month>{month:02}</Month><Day>{day:02}</Day>"
         said = map(escape, self.words_on(drug, other, condition))
         abstract = "".join(
@@ -134,7 +137,9 @@ def write_file(path: Path, articles: Iterable[str], deleted: Iterable[int] = ())
 def write_baseline(folder: Path, records: int, per_file: int = 30_000, updates: int = 2, seed: int = 1) -> int:
     """Write a baseline and its updates; gives how many articles are left in the end."""
     folder.mkdir(parents=True, exist_ok=True)
-    author, draw, place = Author(seed), random.Random(seed + 1), 0
+    author = Author(seed)
+    draw = random.Random(seed + 1)
+    place = 0
     alive = set(range(FIRST_PMID, FIRST_PMID + records))
     for start in range(0, records, per_file):
         place += 1

@@ -188,7 +188,8 @@ def compare(
 
 def sign_test(first: int, second: int) -> float:
     """Return the two-sided probability of so uneven a split by chance."""
-    count, least = first + second, min(first, second)
+    count = first + second
+    least = min(first, second)
     tail = sum(math.comb(count, at) for at in range(least + 1)) / 2**count
     return float(min(1.0, 2 * tail))
 

@@ -47,8 +47,10 @@ from willowbark.tools.reading.reading import StudyDesign
 READ = Path(__file__).with_name("leading_drugs.tsv")
 LEADING = 10
 """Candidates of a report that are looked at."""
-CONDITIONS, SEED = 22, 1
-TITLES, KNOWN_DRUGS = 12, 8
+CONDITIONS = 22
+SEED = 1
+TITLES = 12
+KNOWN_DRUGS = 8
 """Titles that have to name a condition, and drugs in use that the tables have to know, or there is too little."""
 BEST_KNOWN = 5
 ESTABLISHED = 5
@@ -117,8 +119,9 @@ class Titles(NamedTuple):
     @classmethod
     def of(cls, library: Path) -> "Titles":
         """Count them."""
-        conditions, drugs = Counter[str](), defaultdict[str, Counter[str]](Counter)
-        for title in (each.title for each in bundled_publications(library)):
+        conditions = Counter[str]()
+        drugs = defaultdict[str, Counter[str]](Counter)
+        for title in (publication.title for publication in bundled_publications(library)):
             named = {mention.name for mention in find_drugs(title)}
             for condition in {name for name, *_ in find_known_conditions(title)}:
                 conditions[condition] += 1
@@ -184,7 +187,8 @@ class Told(NamedTuple):
 def tell(condition: str, report: ResearchReport, tables: Tables, titles: Titles) -> Told:
     """Hold a report against the tables."""
     by_hand = read_by_hand()
-    used, leading = tables.used.get(condition, set()), leading_in(report)
+    used = tables.used.get(condition, set())
+    leading = leading_in(report)
     known = Counter[str](each.certainty for each in leading if each.name in used)
     hand = Counter[str](
         c.certainty for c in leading if c.name not in used and by_hand.get((condition, c.name)) == "used"
@@ -196,16 +200,18 @@ def tell(condition: str, report: ResearchReport, tables: Tables, titles: Titles)
     forbidden = tables.forbidden.get(condition, set()) - used
     unmarked = [c.name for c in leading if (c.name in forbidden or withdrawal_of(c.name)) and not c.cautions]
     named = [drug for drug, _ in titles.drugs.get(condition, Counter()).most_common() if drug in used][:BEST_KNOWN]
-    supported = {each.name for each in report.candidates if each.supporting_citations}
+    supported = {candidate.name for candidate in report.candidates if candidate.supporting_citations}
     trials = Counter[str]()
     stances = Counter[str]()
-    for each in report.candidates:
-        for row in (row for row in report.evidence_table if row.drug == each.name):
-            stance = each.stance_of(row)
+    for candidate in report.candidates:
+        for row in (row for row in report.evidence_table if row.drug == candidate.name):
+            stance = candidate.stance_of(row)
             stances[stance] += 1
             stances["learnt"] += stance in ("supports", "contradicts") and row.key in learnt_from()
-            trials[each.name] += stance in ("supports", "contradicts") and row.design in TRIALS
-    established = [each for each in report.candidates if each.name in used and trials[each.name] >= ESTABLISHED]
+            trials[candidate.name] += stance in ("supports", "contradicts") and row.design in TRIALS
+    established = [
+        candidate for candidate in report.candidates if candidate.name in used and trials[candidate.name] >= ESTABLISHED
+    ]
     low = [each for each in established if each.certainty in ("low", "very low")]
     return Told(
         used=known,
@@ -259,7 +265,8 @@ def measure(
         seed: they are drawn by.
         keep: a folder of reports, which are taken from it where they are there; None keeps none.
     """
-    titles, used = Titles.of(library), tables.used
+    titles = Titles.of(library)
+    used = tables.used
     found: list[Told] = []
     for condition in draw_conditions(titles, tables.drawn, number, seed):
         report = _kept_report(condition, library, keep)
@@ -269,7 +276,8 @@ def measure(
         sum((getattr(each, name) for each in found), Counter[str]())
         for name in ("used", "used_by_hand", "leading", "read", "stances")
     )
-    total, really = leading.total(), known.total() + hand.total()
+    total = leading.total()
+    really = known.total() + hand.total()
     yield f"    {len(found)} conditions, leading drugs in use by tables: {_share(known.total(), total)}"
     yield (
         f"    … or as read by hand: {_share(really, total)}; withdrawn {read['withdrawn']}, studied only "
@@ -291,14 +299,16 @@ def measure(
     yield f"    contraindicated or withdrawn drugs that lead without a mark: {unmarked}"
     shown, named = (sum(each.best_known[at] for each in found) for at in (0, 1))
     yield f"    the {BEST_KNOWN} best-known drugs shown as supported: {_share(shown, named)}"
-    low, established = sum(len(each.low) for each in found), sum(each.established for each in found)
+    low = sum(len(each.low) for each in found)
+    established = sum(each.established for each in found)
     yield f"    in use with {ESTABLISHED} counted trials or more, rated low or very low: {_share(low, established)}"
     shown = stances["supports"] + stances["contradicts"]
     yield (
         f"    shown: {stances['supports']} supports, {stances['contradicts']} contradictions; "
         f"{_share(stances['learnt'], shown)} of records that the reader learnt from"
     )
-    screens, wholes = [each.length.first_screen for each in found], [each.length.whole for each in found]
+    screens = [each.length.first_screen for each in found]
+    wholes = [each.length.whole for each in found]
     yield f"    words of a report {min(wholes):,} to {max(wholes):,}; first screen {min(screens)} to {max(screens)}"
 
 

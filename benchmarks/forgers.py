@@ -125,7 +125,7 @@ def _outcomes(told: Told, rng: random.Random) -> Claim | None:
     listed = re.search(r"(\w{5,}) (and|but not|or) (\w{5,})(?=.*\d)|(\w{5,}) (but not) (\w{5,})", told.quote)
     if listed and listed.group(5):
         return claim(told, told.quote.replace(listed.group(), f"{listed[6]} but not {listed[4]}"))
-    found = [each.text for each in find_conditions(told.quote)] or re.findall(
+    found = [condition.text for condition in find_conditions(told.quote)] or re.findall(
         r"(?:reduc\w+|increas\w+|improv\w+|decreas\w+) (?:in |of )?(?:the )?(\w{4,})", told.quote
     )
     return claim(told, told.quote.replace(found[0], rng.choice(_OUTCOMES), 1)) if found else None
@@ -153,7 +153,10 @@ def _negated(told: Told, rng: random.Random) -> Claim | None:
 
 def _number_of_another(told: Told, rng: random.Random) -> Claim | None:
     """Of two arms with a number each the drug with the number of the other one: what stands between them cut out."""
-    number, gap, then, drug = r"\d[\d.]* ?%?", r"[^\d;]{1,40}?", r" ?(?:vs\.?|versus|and|,) ?", re.escape(told.drug)
+    number = r"\d[\d.]* ?%?"
+    gap = r"[^\d;]{1,40}?"
+    then = r" ?(?:vs\.?|versus|and|,) ?"
+    drug = re.escape(told.drug)
     for other in map(re.escape, told.others):
         ways = (
             rf"{drug}{gap}(?P<cut>{number}{gap}{other}{gap})(?P<kept>{number})",
@@ -170,7 +173,8 @@ def _number_of_another(told: Told, rng: random.Random) -> Claim | None:
 
 def _direction_of_another(told: Told, rng: random.Random) -> Claim | None:
     """Of two outcomes that went two ways the second with the first one's direction."""
-    up, down = r"\b(?:increas|improv|higher|rais|elevat)\w*", r"\b(?:reduc|decreas|lower|fell|declin)\w*"
+    up = r"\b(?:increas|improv|higher|rais|elevat)\w*"
+    down = r"\b(?:reduc|decreas|lower|fell|declin)\w*"
     found = re.search(rf"({up}).*?({down})", told.quote) or re.search(rf"({down}).*?({up})", told.quote)
     return claim(told, told.quote[: found.end(1)] + told.quote[found.end(2) :]) if found else None
 

@@ -70,7 +70,8 @@ def evidence(record: dict[str, str], more: str = "") -> Evidence:
 def told(record: dict[str, str], rng: random.Random) -> Told | None:
     """A result sentence of a record; None where it has none that names a drug and a direction."""
     page = Document(record["title"], record["abstract"])
-    found, aim = [], None
+    found = []
+    aim = None
     for sentence, zone in zip(page.sentences, page.zones, strict=True):
         quote = sentence.quote
         is_before = not {"M", "R"}.intersection(page.zones[: sentence.order])
@@ -84,7 +85,7 @@ def told(record: dict[str, str], rng: random.Random) -> Told | None:
 def told_in(record: dict[str, str], quote: str, aim: str | None) -> Told:
     """A sentence of a record that names a drug, with what it compares."""
     drugs = find_drugs(quote)
-    others = [each.text for each in drugs if each.name != drugs[0].name] + re.findall(r"\bplacebo\b", quote, re.I)
+    others = [drug.text for drug in drugs if drug.name != drugs[0].name] + re.findall(r"\bplacebo\b", quote, re.I)
     conditions = find_conditions(record["title"]) or find_conditions(record["abstract"])
     condition = conditions[0].name if conditions else "migraine"
     return Told(evidence(record), quote, drugs[0].text, tuple(dict.fromkeys(others)), condition, aim)
@@ -127,7 +128,9 @@ def forged(found: list[Told], verbose: bool) -> dict[str, tuple[int, int]]:
     """For each kind how many passed, and how many were tried."""
     counts: dict[str, tuple[int, int]] = {}
     for kind, forge in {**FORGERS, **CUTS, "aims": aim}.items():
-        rng, passed, tried = random.Random(f"{SEED} {kind}"), 0, 0
+        rng = random.Random(f"{SEED} {kind}")
+        passed = 0
+        tried = 0
         for each in rng.sample(found, len(found)):
             made = forge(each, rng)
             if made is None or tried == EACH:
@@ -151,7 +154,8 @@ def true_claims(records: dict[str, dict[str, str]], verbose: bool) -> None:
     with TRUE_CLAIMS.open(encoding="utf-8") as file:
         rows = [row for row in csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE) if row["pmid"] in records]
     for part, start in (("made on", 0), ("kept apart", 1)):
-        mine, gone = rows[start::2], 0
+        mine = rows[start::2]
+        gone = 0
         for row in mine:
             record = evidence(records[row["pmid"]])
             text = Document(records[row["pmid"]]["title"], records[row["pmid"]]["abstract"])
@@ -187,7 +191,8 @@ def print_forged(counts: dict[str, tuple[int, int]]) -> None:
     cut = [counts[kind] for kind in CUTS]
     for name, each in (("altered claims", altered), ("cut quotes", cut)):
         passed, tried = (sum(column) for column in zip(*each, strict=True))
-        print(f"{name} that pass: {passed} of {tried} ({passed / tried:.1%})")
+        share = f" ({passed / tried:.1%})" if tried else ""
+        print(f"{name} that pass: {passed} of {tried}{share}")
 
 
 if __name__ == "__main__":

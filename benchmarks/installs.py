@@ -1,20 +1,27 @@
-"""Install Willowbark and neighbouring tools side by side, and print what each brings: `make bench-installs`.
+"""Install Willowbark and neighbouring tools side by side; write what each brings into the docs: `make bench-installs`.
 
 Each goes into an environment of its own in a temporary folder, without a cache, and is then asked a question without a
-key. Prints packages, megabytes, seconds of the installation (compare within one run alone) and how the question ended.
+key. The table has packages, megabytes, seconds of the installation (compare within one run alone) and how the question
+ended; it stands in `docs/explanation/why.md` between two marks.
 """
 
 import os
+import re
 import subprocess
 import sys
 import sysconfig
 import tempfile
 import time
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
 
 ROOT = Path(__file__).parents[1]
+PAGE = ROOT / "docs" / "explanation" / "why.md"
+BEGIN = "<!-- installs:begin -->\n"
+END = "<!-- installs:end -->"
+HEAD = "| tool | packages | MB | seconds to install | asked without a key |\n|---|---|---|---|---|\n"
 ANSWER_S = 900  # for a question, on a machine that others use too
 QUESTION = "Which existing drugs could prevent migraine attacks?"
 PAPER = "Gabapentin in migraine. Attacks fell more with gabapentin than with placebo in a trial of 143 people.\n"
@@ -36,10 +43,17 @@ class Tool(NamedTuple):
     requirement: str
     asked: Sequence[str]
     """Program of its environment, and arguments."""
+    answers: str = "answers"
+    """What the table says where it does."""
 
 
 TOOLS = (
-    Tool("Willowbark", str(ROOT), ("willowbark", "ask", "--offline", "--quiet", QUESTION)),
+    Tool(
+        "Willowbark",
+        str(ROOT),
+        ("willowbark", "ask", "--offline", "--quiet", QUESTION),
+        "answers (bundled library, no model)",
+    ),
     Tool("paper-qa", "paper-qa", ("pqa", "ask", QUESTION)),
     Tool("gpt-researcher", "gpt-researcher", ("python", "-c", _RESEARCHER)),
 )
@@ -57,7 +71,22 @@ def measure(tool: Tool, folder: Path) -> str:
     library = next((folder / "venv" / "lib").glob("python3*"))
     packages = len(list(library.glob("site-packages/*.dist-info")))
     size = sum(path.stat().st_size for path in library.rglob("*") if path.is_file()) / 1e6
-    return f"| {tool.name} | {packages} | {size:,.0f} | {seconds:.0f} | {ask_without_key(tool, folder)} |"
+    name = f"{tool.name} {find_version(tool, library)}"
+    return f"| {name} | {packages} | {size:,.0f} | {seconds:.0f} | {ask_without_key(tool, folder)} |\n"
+
+
+def find_version(tool: Tool, library: Path) -> str:
+    """Read a tool's version from the name of its metadata's folder.
+
+    Raises:
+        SystemExit: the tool is not there.
+    """
+    stem = tool.name.lower().replace("-", "[_-]")
+    for path in sorted(library.glob("site-packages/*.dist-info")):
+        match = re.fullmatch(rf"{stem}-(.+)", path.stem, re.I)
+        if match:
+            return match[1]
+    raise SystemExit(f"{tool.name} was installed and its metadata is not in {library}: adapt find_version")
 
 
 def ask_without_key(tool: Tool, folder: Path) -> str:
@@ -74,17 +103,36 @@ def ask_without_key(tool: Tool, folder: Path) -> str:
     except subprocess.TimeoutExpired:
         return f"no answer in {ANSWER_S} s"
     if done.returncode == 0:
-        return "answers"
+        return tool.answers
     wants_key = "api_key" in done.stderr or "API_KEY" in done.stderr or "api_key" in done.stdout
     return "ends: a key is missing" if wants_key else f"ends with exit code {done.returncode}"
 
 
+def replace_table(page: str, table: str) -> str:
+    """Return a page with another table between its marks.
+
+    Raises:
+        SystemExit: the page has no such marks.
+    """
+    before, begin, rest = page.partition(BEGIN)
+    _, end, after = rest.partition(END)
+    if not begin or not end:
+        raise SystemExit(f"{PAGE.name} has no place for the table: {BEGIN.strip()} and {END}")
+    return f"{before}{BEGIN}{table}{END}{after}"
+
+
 def main() -> None:
-    """Print the table."""
-    print("| tool | packages | MB | seconds to install | asked without a key |\n|---|---|---|---|---|")
+    """Print the table line by line, and write it into its page."""
+    print(HEAD, end="")
+    lines = []
     for tool in TOOLS:
         with tempfile.TemporaryDirectory() as folder:
-            print(measure(tool, Path(folder)), flush=True)
+            line = measure(tool, Path(folder))
+        print(line, end="", flush=True)
+        lines.append(line)
+    day = datetime.now(UTC).date()
+    table = f"{HEAD}{''.join(lines)}\nMeasured on {day} by `make bench-installs`, which writes this table.\n"
+    PAGE.write_text(replace_table(PAGE.read_text(encoding="utf-8"), table), encoding="utf-8")
 
 
 if __name__ == "__main__":

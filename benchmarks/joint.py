@@ -26,7 +26,7 @@ from benchmarks.recorded import collection, recorded
 
 from willowbark.agents.asking.drafts import StudyDraft
 from willowbark.agents.asking.reader import ToRead
-from willowbark.agents.asking.studies import Refused, checked_study
+from willowbark.agents.asking.studies import Refused, check_study
 from willowbark.tools.appraisal.appraised import Readings, condition_of
 from willowbark.tools.appraisal.candidates import list_readings
 from willowbark.tools.appraisal.stance import is_against_nothing
@@ -178,7 +178,7 @@ def _check(draft: StudyDraft, records: Mapping[str, Any], condition: str) -> Stu
     if record is None:
         return None
     try:
-        return checked_study(draft, ToRead(evidence(record), (), condition), "").study
+        return check_study(draft, ToRead(evidence(record), (), condition), "").study
     except Refused:
         return None
 

@@ -320,8 +320,10 @@ class Answer:
 
     def _read_role(self, part: str) -> bool:
         """Read the role of conditions or drugs, or the sizes of arms."""
-        numbered, new = _CONDITION.fullmatch(part), _NEW_CONDITION.fullmatch(part)
-        drugs, sizes = _DRUG.fullmatch(part), _SIZES.fullmatch(part)
+        numbered = _CONDITION.fullmatch(part)
+        new = _NEW_CONDITION.fullmatch(part)
+        drugs = _DRUG.fullmatch(part)
+        sizes = _SIZES.fullmatch(part)
         if numbered:
             for number in numbered["numbers"].split(","):
                 self.condition_roles[self.page.condition(number)] = CONDITION_ROLES[numbered["role"]]
@@ -341,7 +343,8 @@ class Answer:
 
     def _read_finding(self, part: str) -> bool:
         """Read a comparison, a statement or the conclusion."""
-        comparison, statement = _COMPARISON.fullmatch(part), _STATEMENT.fullmatch(part)
+        comparison = _COMPARISON.fullmatch(part)
+        statement = _STATEMENT.fullmatch(part)
         conclusion = _CONCLUSION.fullmatch(part)
         if comparison:
             self.row["comparisons"].append(self._compare(comparison))
@@ -358,11 +361,13 @@ class Answer:
         """Return the name of an arm, which is added if it is new."""
         letters = written.replace("'", "")
         if letters in ARM_ROLES:
-            name, row = ARM_ROLES[letters], {"role": ARM_ROLES[letters], "drugs": []}
+            name = ARM_ROLES[letters]
+            row = {"role": ARM_ROLES[letters], "drugs": []}
         else:
             names = [self.page.drug(letter) for letter in letters.split("+")]
             marks = " (another schedule)" * written.count("'")
-            name, row = " + ".join(names) + marks, {"role": "drug", "drugs": names}
+            name = " + ".join(names) + marks
+            row = {"role": "drug", "drugs": names}
         self.arms.setdefault(name, {"name": name, **row, "n": None})
         return name
 

@@ -96,7 +96,8 @@ def bucket_of(text: str, count: int) -> int:
 def kappa(pairs: list[tuple[str, str]]) -> float:
     """Agreement beyond chance: 1 is full, 0 is chance."""
     same = sum(first == second for first, second in pairs) / len(pairs)
-    left, right = Counter(first for first, _ in pairs), Counter(second for _, second in pairs)
+    left = Counter(first for first, _ in pairs)
+    right = Counter(second for _, second in pairs)
     chance = sum(left[name] * right[name] for name in left) / len(pairs) ** 2
     return (same - chance) / (1 - chance) if chance < 1 else 1.0
 

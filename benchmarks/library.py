@@ -35,9 +35,12 @@ PUBMED = 40_000_000
 
 def queries(number: int, seed: int) -> Iterator[str]:
     """What runs ask: a condition with its synonyms, a drug in it, and the forms that PubMed knows."""
-    draw, conditions, drugs = random.Random(seed), sorted(set(known_names())), sorted(set(drug_names().common))
+    draw = random.Random(seed)
+    conditions = sorted(set(known_names()))
+    drugs = sorted(set(drug_names().common))
     for at in range(number):
-        condition, drug = draw.choice(conditions), draw.choice(drugs)
+        condition = draw.choice(conditions)
+        drug = draw.choice(drugs)
         yield (
             preprocess_query(f"Which existing drugs treat {condition}?"),
             f'"{drug}" AND ({preprocess_query(condition)})',
@@ -79,9 +82,11 @@ def build(root: Path) -> Built:
         status = Path("/proc/self/status").read_text(encoding="ascii")
         own.append(int(status.partition("RssAnon:")[2].split()[0]))
 
-    began, wall = time.process_time(), time.monotonic()
+    began = time.process_time()
+    wall = time.monotonic()
     held = build_library(root / "library", root / "baseline", look)
-    took, wall = time.process_time() - began, time.monotonic() - wall
+    took = time.process_time() - began
+    wall = time.monotonic() - wall
     return Built(held, took, wall, max(own) / 1024, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
 
 
@@ -99,8 +104,10 @@ def main() -> None:
             write_baseline(root / "baseline", asked.records, seed=asked.seed)
         with ProcessPoolExecutor(1, get_context("spawn")) as alone:  # so that its memory is its own
             built = alone.submit(build, root).result()
-        held, took, wall = built.held, built.took_s, built.wall_s
-        articles = sum(each["articles"] for each in held.files.values())
+        held = built.held
+        took = built.took_s
+        wall = built.wall_s
+        articles = sum(file["articles"] for file in held.files.values())
         size = sum(path.stat().st_size for path in (root / "library").rglob("*") if path.is_file())
         state = "; ".join(verify_library(root / "library")) or "sound"
         print(f"    built: {held.records:,} records of {len(held.files)} files; {state}")
@@ -113,7 +120,8 @@ def main() -> None:
         each = size / held.records
         print(f"    {each:,.0f} bytes a record; extrapolated to PubMed {each * PUBMED / 1e9:.0f} GB")
         times = asyncio.run(ask(root / "library", asked.queries, asked.seed))
-        p50, p95 = statistics.median(times), statistics.quantiles(times, n=20)[-1]
+        p50 = statistics.median(times)
+        p95 = statistics.quantiles(times, n=20)[-1]
         print(f"    a query with 50 records: median {p50:.1f} ms, p95 {p95:.1f} ms of processor time (due 30)")
 
 

@@ -54,7 +54,8 @@ def pairs(lines: Iterable[str]) -> Iterator[Pair]:
     found: dict[tuple[str, str], set[str]] = {}
     for line in lines:
         path = json.loads(line)
-        drug, disease = str(path["graph"]["drug"]), str(path["graph"]["disease"])
+        drug = str(path["graph"]["drug"])
+        disease = str(path["graph"]["disease"])
         named = {str(node["id"]).removeprefix("UniProt:") for node in path["nodes"] if "UniProt:" in str(node["id"])}
         found.setdefault((canonical_drug(drug) or drug.lower(), disease), set()).update(named)
     return (Pair(drug, disease, frozenset(named)) for (drug, disease), named in found.items())
@@ -90,8 +91,8 @@ def reported(pair: Pair, records: Sequence[Evidence]) -> frozenset[str]:
     if target is None:
         return frozenset()
     known: dict[str, set[str]] = {}
-    for each in records:
-        for entry in each.record.mechanisms if isinstance(each.record, Drug) else ():
+    for record in records:
+        for entry in record.record.mechanisms if isinstance(record.record, Drug) else ():
             for name in (", ".join(entry.get("gene_symbols") or ()), entry.get("target_name") or ""):
                 known.setdefault(name, set()).update(entry.get("uniprot_ids") or ())
     return frozenset(known.get(target.name, ()))
@@ -123,7 +124,8 @@ def opposed(lines: Iterable[str]) -> Iterator[Opposed]:
     over: dict[tuple[str, str], set[str]] = {}
     for line in lines:
         path = json.loads(line)
-        drug, disease = str(path["graph"]["drug"]).lower(), str(path["graph"]["disease"])
+        drug = str(path["graph"]["drug"]).lower()
+        disease = str(path["graph"]["disease"])
         drug = canonical_drug(drug) or drug
         own = {node["id"] for node in path["nodes"] if node.get("label") == "Drug"}
         treats.setdefault(drug, set()).add(disease)
@@ -146,7 +148,8 @@ def opposed(lines: Iterable[str]) -> Iterator[Opposed]:
 
 def same_argument(pair: Opposed) -> bool:
     """Whether both drugs of a pair are argued for alike, from what the curators say and no more."""
-    gene, [other_action] = pair.protein.removeprefix("UniProt:"), {"AGONIST", "ANTAGONIST"} - {pair.action}
+    gene = pair.protein.removeprefix("UniProt:")
+    [other_action] = {"AGONIST", "ANTAGONIST"} - {pair.action}
     indications = [{"name": pair.disease, "max_phase": 4.0}]
     known = [
         {"drug": pair.helper, "mechanisms": [{"action_type": pair.action, "gene_symbols": [gene]}]}
@@ -159,7 +162,8 @@ def same_argument(pair: Opposed) -> bool:
         pool.append(Evidence(content=str(said["drug"]), citation=cited, record=Drug.model_validate(said)))
     asked = parse_question(f"Which drugs treat {pair.disease}?")
     graph = MechanismGraph(pool, asked, [pair.helper, pair.other])
-    one, other = graph.chain(pair.helper), graph.chain(pair.other)
+    one = graph.chain(pair.helper)
+    other = graph.chain(pair.other)
     return one.direction == other.direction
 
 
@@ -184,7 +188,8 @@ def processes_named(lines: Sequence[str]) -> tuple[int, int, int]:
         for protein in (each for each in label if each.startswith("UniProt:")):
             involved.setdefault(pair[1], {}).setdefault(protein, set()).add(pair[0])
         for link in path["links"]:
-            start, end = str(link["source"]), str(link["target"])
+            start = str(link["source"])
+            end = str(link["target"])
             if label.get(start) == "Drug" and end.startswith("UniProt:"):
                 acted.setdefault(pair, set()).add(end)
             if start.startswith("UniProt:") and end in own:
@@ -205,14 +210,14 @@ def _process_of(
     drug, disease = pair
     others = {protein for protein, drugs in involved[disease].items() if drugs - {drug}}
     actions = [{"action_type": "INHIBITOR", "gene_symbols": [each.removeprefix("UniProt:")]} for each in acted]
-    targets = [{"symbol": each.removeprefix("UniProt:"), "score": 0.6} for each in others - acted]
+    targets = [{"symbol": other.removeprefix("UniProt:"), "score": 0.6} for other in others - acted]
     told: list[Drug | Disease | Protein] = [
         Drug.model_validate({"drug": drug, "mechanisms": actions}),
         Disease.model_validate({"disease": disease, "disease_id": "EFO_1", "targets": targets}),
     ]
-    for each in sorted(acted | others):
-        gene = each.removeprefix("UniProt:")
-        known = [{"id": go, "name": names[go]} for go, who in part_in.get(each, {}).items() if who - {pair}]
+    for other in sorted(acted | others):
+        gene = other.removeprefix("UniProt:")
+        known = [{"id": go, "name": names[go]} for go, who in part_in.get(other, {}).items() if who - {pair}]
         told.append(Protein.model_validate({"uniprot_id": gene, "gene_symbol": gene, "processes": known}))
     pool = [
         Evidence(
@@ -232,7 +237,8 @@ def main() -> int:
     parser.add_argument("paths", type=Path)
     with gzip.open(parser.parse_args().paths, "rt", encoding="utf-8") as lines:
         drawn = list(lines)
-    every, against = list(pairs(drawn)), list(opposed(drawn))
+    every = list(pairs(drawn))
+    against = list(opposed(drawn))
     alike = [two for two in against if same_argument(two)]
     curated, named, hit = processes_named(drawn)
     print(f"{curated} pairs with a curated process: {named} chains name one, {hit} of them a curated one")

@@ -122,7 +122,9 @@ class Finder:
     """Comes before all others and answers for one module alone."""
 
     def __init__(self, module: str, path: Path, code: str) -> None:
-        self.module, self.path, self.code = module, path, code
+        self.module = module
+        self.path = path
+        self.code = code
 
     def find_spec(self, name: str, path: object = None, target: ModuleType | None = None) -> ModuleSpec | None:
         """The changed module, or None for any other."""
@@ -181,7 +183,8 @@ def tried(chosen: Sequence[Mutant], patience: Mapping[str, float], jobs: int, un
         jobs: how many run at a time.
         until: on the monotonic clock; what runs then is stopped and not counted.
     """
-    waiting, fate = list(reversed(chosen)), dict[Mutant, str]()
+    waiting = list(reversed(chosen))
+    fate = dict[Mutant, str]()
     running: dict[int, tuple[BaseProcess, Mutant, float]] = {}
     while running or (waiting and time.monotonic() < until):
         while waiting and len(running) < jobs and time.monotonic() < until:

@@ -27,7 +27,8 @@ from willowbark.tools.reading.participants import numbers_of
 from willowbark.tools.reading.passages import denies_effect
 from willowbark.tools.reading.text import says
 
-GAIN, LOSS = "tells of benefit", "tells of failure"
+GAIN = "tells of benefit"
+LOSS = "tells of failure"
 CUES = {"placebo": "inert", "no treatment or usual care": "nothing"}
 LOOSE = frozenset({"before treatment", "another treatment"})
 """Comparators that are no names."""

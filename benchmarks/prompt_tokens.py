@@ -41,6 +41,8 @@ QUESTION = "Which existing drugs could prevent migraine attacks?"
 ROUNDS = 2
 CACHED_FROM = 1024  # tokens of a prefix that OpenAI and Anthropic keep at least
 _ROUND = re.compile(r"^Round: (\d+) of", re.MULTILINE)
+_NUMBER = re.compile(r"\[\d+\] ")
+"""Before each sentence that a prompt shows."""
 TAKES_S = 4.0  # of an answer where steps are counted: a real one outlasts what the code does meanwhile
 
 
@@ -59,7 +61,8 @@ class StandIn(ChatCompletionCache):
         self._takes_s = takes_s
         self.tokens: Counter[str] = Counter()
         self.calls: Counter[str] = Counter()
-        self.cacheable, self.cached = Counter[str](), 0
+        self.cacheable = Counter[str]()
+        self.cached = 0
         self.fixed = Counter[str]()
         self.steps: list[str] = []
         self._under_way = 0
@@ -69,7 +72,8 @@ class StandIn(ChatCompletionCache):
 
     async def create(self, messages: Sequence[LLMMessage], **options: Any) -> CreateResult:
         """Count the prompt, then answer."""
-        kind, text = prompt_kind(messages, options), prompt_text(messages, options)
+        kind = prompt_kind(messages, options)
+        text = prompt_text(messages, options)
         self.cacheable[kind] += _kept(text, self._earlier)
         self.cached += _kept(text, self._answered)
         self._earlier.append(text)
@@ -91,7 +95,8 @@ class StandIn(ChatCompletionCache):
             "MendedDraft": lambda _: {"sentences": []},
             "CheckDraft": agreeing_check,
         }.get(kind)
-        if options.get("tool_choice") == "none":  # what a specialist says of what was read
+        is_choice = bool(options.get("tools")) and options.get("tool_choice") != "none"
+        if kind in ("others", "choice of searches") and not is_choice:  # what a specialist says of what was read
             usage = RequestUsage(prompt_tokens=len(text) // CHARACTERS_PER_TOKEN, completion_tokens=20)
             return CreateResult(finish_reason="stop", content="Trials were found.", usage=usage, cached=False)
         if answer is None:
@@ -112,7 +117,7 @@ class StandIn(ChatCompletionCache):
         return {"studies": [_drafted(study) for study in studies]}
 
     def _assemble(self, line: dict[str, Any]) -> Study:
-        document = Document.cut(line["title"], line["text"])
+        document = Document.cut(line["title"], _NUMBER.sub("", line["text"]))
         condition = next((each.name for each in find_conditions(document.whole)), "migraine")
         readings = [self._reader.read_document(document, drug, condition, line["key"]) for drug in line["drugs"]]
         study = assemble_study(readings, document)
@@ -164,7 +169,7 @@ def _judged(drug: str, lines: Sequence[dict[str, Any]]) -> dict[str, Any]:
 
 def fitting_all(messages: Sequence[LLMMessage]) -> dict[str, Any]:
     """An answer by which all studies are on what is asked."""
-    numbers = [line["number"] for line in _lines(messages) if "number" in line]
+    numbers = [int(number) for line in _lines(messages) for number in line]
     return {"fits": [{"number": number, "condition": "yes", "people": "yes"} for number in numbers]}
 
 
@@ -227,7 +232,7 @@ def agreeing_check(messages: Sequence[LLMMessage]) -> dict[str, Any]:
 
 def _lines(messages: Sequence[LLMMessage]) -> list[dict[str, Any]]:
     """What stands in the last prompt as JSON lines."""
-    lines = _said(next(each for each in reversed(messages) if isinstance(each, UserMessage))).split("\n")
+    lines = _said(next(message for message in reversed(messages) if isinstance(message, UserMessage))).split("\n")
     return [json.loads(line) for line in lines if line.startswith("{")]
 
 
@@ -257,7 +262,7 @@ def _offered(options: dict[str, Any]) -> str:
     tools = [tool if isinstance(tool, dict) else tool.schema for tool in options.get("tools", ())]
     asked = options.get("json_output")
     schema = asked.model_json_schema() if isinstance(asked, type) and issubclass(asked, BaseModel) else None
-    return "".join(json.dumps(each, separators=(",", ":")) for each in (*tools, schema) if each)
+    return "".join(json.dumps(tool, separators=(",", ":")) for tool in (*tools, schema) if tool)
 
 
 def prompt_kind(messages: Sequence[LLMMessage], options: dict[str, Any]) -> str:
@@ -293,7 +298,8 @@ async def main(rounds: int, question: str, economy: bool) -> None:
     for kind, tokens in client.tokens.most_common():
         print(f"{kind:20} {tokens:8,}  {client.calls[kind]:3} calls")
     total = client.tokens.total()
-    cacheable, read = client.cacheable.total(), client.tokens["StudiesDraft"]
+    cacheable = client.cacheable.total()
+    read = client.tokens["StudiesDraft"]
     shares = f"{cacheable / total:.1%} cacheable, {client.cached / total:.1%} of prompts answered by then"
     print(f"{'all':20} {total:8,}  {client.calls.total():3} calls, {shares}")
     beside = cacheable - client.cacheable["StudiesDraft"]

@@ -147,11 +147,13 @@ def main() -> int:
     parser.add_argument("--keep", type=Path, help="keep reports on conditions there, and take them from there")
     given = parser.parse_args()
     asked = Asked(given.folder, given.library, given.unlearnt, given.keep)
-    measured, failed = 0, 0
+    measured = 0
+    failed = 0
     for each in SETS:
         if given.only and each.name not in given.only:
             continue
-        began, lines = time.monotonic(), 0
+        began = time.monotonic()
+        lines = 0
         try:
             for line in each.measure(asked):
                 if not lines:

@@ -50,7 +50,8 @@ def macro_f1(pairs: list[tuple[str, str]]) -> float:
 
 def abstracts_by_outcome(file: Path) -> Iterator[str]:
     """Accuracy and macro-F1 of evidence inference; an effect that is not told counts as no difference."""
-    pairs, silent = [], 0
+    pairs = []
+    silent = 0
     for row in read_lines(file):
         if int(hashlib.sha256(str(row["pmcid"]).encode()).hexdigest(), 16) % PART:
             continue

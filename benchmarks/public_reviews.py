@@ -89,7 +89,8 @@ def name_in(document: Document, asked: Comparison) -> str | None:
     of_class = (name for name, _ in named.most_common() if belongs_to_class(name, (), classes))
     if name := next((name for name, _ in named.most_common() if name in wanted), None) or next(of_class, None):
         return name
-    text, compared = f" {_plain(document.whole)} ", f" {_plain(asked.comparator)} "
+    text = f" {_plain(document.whole)} "
+    compared = f" {_plain(asked.comparator)} "
     phrases = [_plain(part) for part in re.split(r"[()]", asked.intervention)]
     runs = (
         " ".join(words[first : first + length])
@@ -121,7 +122,7 @@ def read_effect(title: str, abstract: str, asked: Comparison, condition: str | N
     if (name := name_in(document, asked)) is None:
         return None
     readings = [load_reader().read_document(document, name, each) for each in (asked.outcome, condition) if each]
-    if told := next((each for each in readings if each.effect in _EFFECTS), None):
+    if told := next((reading for reading in readings if reading.effect in _EFFECTS), None):
         return told
     states = encoder().of_view(View(document, name, asked.outcome))
     chances = dict(zip(FIELDS["effect"], weights().probabilities(states, document.zones)["effect"], strict=True))
@@ -161,7 +162,8 @@ def answer(row: Mapping[str, Any]) -> tuple[str, str]:
     asked = compare(row["question"])
     if asked is None:
         return "insufficient data", "very low"
-    sizes, studies = Counter[Effect](), list[tuple[Evidence, Reading]]()
+    sizes = Counter[Effect]()
+    studies = list[tuple[Evidence, Reading]]()
     for pmid, source in row["sources"].items():
         record = _record(pmid, source)
         condition = next((mention.name for mention in find_conditions(source["title"])), None)

@@ -37,7 +37,9 @@ COLUMNS = {
     "comparator": "comparator_group_title",
 }
 """Our names of the source's columns."""
-MET, NOT_MET, ANOTHER = "1", "0", "2"
+MET = "1"
+NOT_MET = "0"
+ANOTHER = "2"
 _PLACEBO = re.compile(r"\b(?:placebos?|sham|vehicle|dummy)\b", re.IGNORECASE)
 _PARTS = re.compile(r"[+&;]|\b(?:plus|and|with)\b", re.IGNORECASE)
 _NOTHING = re.compile(
@@ -75,14 +77,16 @@ def read_trials(file: Path) -> list[Trial]:
 
 
 def _trial(row: Mapping[str, Any]) -> Trial:
-    group, comparator = row["group"], row["comparator"]
+    group = row["group"]
+    comparator = row["comparator"]
     if _PLACEBO.search(group) and not _PLACEBO.search(comparator):
         group, comparator = comparator, group  # registered the other way round
     given = " ; ".join(part for part in _PARTS.split(comparator) if not _PLACEBO.search(part))
     beside = {mention.name for mention in find_drugs(given)}
     named = (m.name for text in (group, row["title"]) for m in find_drugs(text) if m.name not in beside)
     conditions = (m.name for text in (row["title"], row["outcome"]) for m in find_conditions(text))
-    drug, condition = next(named, None), next(conditions, None)
+    drug = next(named, None)
+    condition = next(conditions, None)
     own = {mention.name for mention in find_drugs(group)}
     inert = bool(_PLACEBO.search(comparator) or _NOTHING.search(comparator))
     oncology = bool(_CANCER.search(condition or "") or _CANCER.search(row["title"]))

@@ -64,7 +64,8 @@ async def first_lines() -> list[tuple[dict[str, str], str]]:
     found = []
     async with Transport(Endpoints(library=open_library(BUNDLED))) as transport:
         for row in rows("safety_questions.tsv"):
-            pool, drugs = list[Evidence](), parse_question(row["question"]).drugs
+            pool = list[Evidence]()
+            drugs = parse_question(row["question"]).drugs
             for source in (
                 (ChEMBL, OpenTargets, MyChem, OpenFDA) if drugs and row["part"] not in WITHOUT_RECORDS else ()
             ):

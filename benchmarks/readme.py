@@ -1,4 +1,4 @@
-"""Write the README's excerpt from `willowbark example`: `make excerpt`; `tests/test_readme.py` compares them."""
+"""Write the README's excerpt from `willowbark example`, as `make example`; `tests/test_readme.py` compares them."""
 
 import asyncio
 from pathlib import Path
@@ -10,7 +10,8 @@ from willowbark.agents.report.model import ResearchReport
 from willowbark.teams.run.example import LABEL
 
 README = Path(__file__).parent.parent / "README.md"
-BEGIN, END = "<!-- excerpt:begin -->\n", "<!-- excerpt:end -->"
+BEGIN = "<!-- excerpt:begin -->\n"
+END = "<!-- excerpt:end -->"
 SHOWN = 3  # parts of the first screen, where no model wrote
 WORDS = 110  # of a written answer: whole sentences, as many as fit
 

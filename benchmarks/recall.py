@@ -32,9 +32,9 @@ from willowbark.tools.lexicon import find_drugs
 from willowbark.tools.lexicon.matching import read_table
 from willowbark.tools.library import open_library
 from willowbark.tools.library.library import Library
-from willowbark.tools.library.rows import PublicationRow, StudyRow, row_of
+from willowbark.tools.library.rows import PublicationRow, StudyRow, parse_row
 from willowbark.tools.questions import Question, parse_question, preprocess_query
-from willowbark.tools.questions.trials import first_queries
+from willowbark.tools.questions.trials import list_first_queries
 from willowbark.tools.records.evidence import Evidence, merge
 from willowbark.tools.search import Source, SourceReply
 from willowbark.tools.sources.studies.clinicaltrials import ClinicalTrials
@@ -59,12 +59,12 @@ class Condition:
     @property
     def query(self) -> str:
         """One query of all the names."""
-        return " OR ".join(each if each.endswith("*") else f'"{each}"' for each in self.names)
+        return " OR ".join(name if name.endswith("*") else f'"{name}"' for name in self.names)
 
     def is_in(self, title: str) -> bool:
         words = re.sub(r"[^a-z0-9]+", " ", title.lower().replace("'", ""))
         endings = (re.escape(name.replace("'", "")).replace(r"\*", r"\w*") for name in self.names)
-        return any(re.search(rf"\b{each}\b", words) for each in endings)
+        return any(re.search(rf"\b{ending}\b", words) for ending in endings)
 
 
 @dataclass
@@ -96,13 +96,13 @@ def conditions() -> list[Condition]:
 
 def titles_of(library: Library) -> dict[str, Evidence]:
     """Return the library's randomised trials by key."""
-    lines, _ = library.search("*", tags=[[f"publication_types:{each}" for each in TYPES]], most=EVERYTHING)
+    lines, _ = library.search("*", tags=[[f"publication_types:{type_}" for type_ in TYPES]], most=EVERYTHING)
     records = [_record_of(line) for line in lines]
     return {record.key: record for record in records}
 
 
 def _record_of(line: str) -> Evidence:
-    row = row_of(line)
+    row = parse_row(line)
     if isinstance(row, PublicationRow):
         return row.evidence("pubmed")
     assert isinstance(row, StudyRow)
@@ -134,10 +134,15 @@ def candidates_in(asked: Question, pool: Sequence[Evidence]) -> list[Candidate]:
 
 async def searched(question: str, transport: Transport, depth: Depth) -> list[str]:
     """Search as a run does, round by round; return the records' keys in the order of reading."""
-    asked, most, size = parse_question(question), DEPTHS[depth], PAGES[depth]
+    asked = parse_question(question)
+    most = DEPTHS[depth]
+    size = PAGES[depth]
     specialists = [Specialist(name=name, takes=("queries",)) for name in _SOURCES]
-    wanted = {(name, query): None for name in _SOURCES for query in first_queries(asked, of_trials=name == "trials")}
-    replies, pool = list[SourceReply](), list[Evidence]()
+    wanted = {
+        (name, query): None for name in _SOURCES for query in list_first_queries(asked, of_trials=name == "trials")
+    }
+    replies = list[SourceReply]()
+    pool = list[Evidence]()
     for iteration in range(1, ROUNDS + 1):
         for name, query in wanted:
             reply = await _next_page(_SOURCES[name](transport), preprocess_query(query), size, replies)

@@ -42,9 +42,10 @@ from benchmarks.conditions import library_at
 from benchmarks.forgers import CUTS, FORGERS, Told
 from benchmarks.forgery import evidence, forged, print_forged, publications, told_in
 
+from willowbark.agents.asking.claims import plain
 from willowbark.agents.asking.drafts import StudyDraft
 from willowbark.agents.asking.reader import MISREAD, ToRead
-from willowbark.agents.asking.studies import Refused, checked_study
+from willowbark.agents.asking.studies import Refused, check_study, with_words
 from willowbark.agents.checking.basis import TABLE
 from willowbark.agents.report.model import ResearchReport
 from willowbark.teams.ledger.model_calls import request_key
@@ -55,6 +56,8 @@ from willowbark.tools.questions import parse_question
 
 MENDS = "mended: "
 """Begins what a prompt is about that returns refused studies."""
+REFLECTION = "reflection"
+"""What a prompt asks for that shows a specialist what was read of what it found."""
 AGAIN = "again: "
 """Begins what a prompt is about that has records read again, which the judge calls misread."""
 FOLDER = Path(__file__).parent / "recorded"
@@ -81,6 +84,7 @@ JUDGED = frozenset({"misread", "strikes"})
 BY_SENTENCE = {"CheckDraft": "verdicts", "MendedDraft": "sentences"}
 """Drafts that answer a prompt sentence by sentence, with the field of their answers."""
 CHARACTERS_PER_TOKEN = 4
+_MARK = re.compile(r"(?:^|(?<= ))\[([rt]?\d+)\] ")
 _NUMBERED = re.compile(r"\d+\. .*\{\"text\"")
 CAPABLE = {
     "vision": False,
@@ -158,7 +162,8 @@ class RecordedClient(ReplayChatCompletionClient):
             self.unknown.append(asked)
             raise LookupError(f"not answered before: {asked.kind} about {asked.about}")
         self.used.append(known)
-        prompt, said = _text(messages, tools, json_output), json.dumps(known.answer, ensure_ascii=False)
+        prompt = _text(messages, tools, json_output)
+        said = json.dumps(known.answer, ensure_ascii=False)
         usage = RequestUsage(
             prompt_tokens=len(prompt) // CHARACTERS_PER_TOKEN, completion_tokens=len(said) // CHARACTERS_PER_TOKEN
         )
@@ -178,6 +183,8 @@ class RecordedClient(ReplayChatCompletionClient):
         former = [
             each for each in self.answered.values() if each.kind == asked.kind and each.occasion == asked.occasion
         ]
+        if asked.kind == REFLECTION:
+            former = [each for each in self.answered.values() if _is_said_of(each, asked)]
         if not former:
             return None
         if asked.kind == "FitsDraft":  # numbers of topics mean nothing beside other topics
@@ -187,6 +194,8 @@ class RecordedClient(ReplayChatCompletionClient):
             answer = _answer_again(asked, former)
         elif asked.kind == "WrittenDraft":
             answer = _without_strangers(former[-1].answer, text)
+        elif asked.kind == REFLECTION:
+            answer = former[0].answer
         elif field is None:
             same = next((each for each in former if each.about == asked.about), None)
             answer = same.answer if same else None
@@ -195,7 +204,7 @@ class RecordedClient(ReplayChatCompletionClient):
             said = {each["evidence_key"]: each for one in former for each in one.answer[field]}
             mine = [each for key, each in said.items() if f'{{"key": "{key}"' in text]
             is_known = asked.occasion == MENDS or {each["evidence_key"] for each in mine} >= set(keys)
-            answer = {field: mine} if is_known else None
+            answer = {field: [_by_number(study, text) for study in mine]} if is_known else None
         if answer is None:
             return None
         is_drafted = not asked.kind.startswith("searches")  # tools get new fields, which no answer need use
@@ -210,7 +219,9 @@ class RecordedClient(ReplayChatCompletionClient):
     def _asked(
         self, messages: Sequence[LLMMessage], tools: Any, json_output: Any, extra: Mapping[str, Any]
     ) -> Answered:
-        kind = json_output.__name__ if isinstance(json_output, type) else f"searches by {_first(tools)}"
+        kind = f"searches by {_first(tools)}" if tools else REFLECTION
+        if isinstance(json_output, type):
+            kind = json_output.__name__
         self._kinds[kind] += 1
         lines = [line for line in _said(messages[-1]).split("\n") if line.startswith('{"key"')]
         keys = sorted(
@@ -221,6 +232,8 @@ class RecordedClient(ReplayChatCompletionClient):
             }
         )
         about = f"round {self._kinds[kind]}" if kind == "JudgeDraft" or not keys else ", ".join(keys)
+        if kind == REFLECTION and not keys:
+            about = f"searches {_hash(_said(messages[-1]))}"
         if kind == "FitsDraft":
             about = f"topics {_hash(_said(messages[-1]).partition('{')[2])}"
         if kind in BY_SENTENCE:
@@ -237,6 +250,42 @@ class RecordedClient(ReplayChatCompletionClient):
             form=_hash(_form(tools, json_output)),
             answer=None,
         )
+
+
+def _by_number(study: Mapping[str, Any], text: str) -> dict[str, Any]:
+    """A study whose quotes are the numbers of the passages that the prompt shows, where they are whole ones."""
+    line = next(line for line in text.split("\n") if line.startswith(f'{{"key": "{study["evidence_key"]}"'))
+    numbers = _numbers_of(json.loads(line))
+    parts = {}
+    for name in ("comparisons", "harms", "statements"):
+        parts[name] = [{**part, "quote": _number_quote(part["quote"], numbers)} for part in study[name]]
+    return {**study, **parts}
+
+
+def _numbers_of(line: Mapping[str, Any]) -> dict[str, str]:
+    """The passages that a prompt shows of a record, each with its number."""
+    shown = [line["text"], *line.get("results", ()), *line.get("tables", ())]
+    cut = [_MARK.split(text)[1:] for text in shown]
+    pairs = [pair for parts in cut for pair in zip(parts[::2], parts[1::2], strict=True)]
+    return {plain(words): label for label, words in pairs if plain(words)}
+
+
+def _number_quote(quote: str, numbers: Mapping[str, str]) -> str:
+    """The numbers of passages that a quote consists of; the quote itself where it is none of them, or several."""
+    left, labels = plain(quote), list[str]()
+    while left:
+        passage = next((words for words in numbers if left.startswith(words)), None)
+        if passage is None:
+            return quote
+        labels.append(numbers[passage])
+        left = left.removeprefix(passage).strip(" …")
+    return ", ".join(labels)
+
+
+def _is_said_of(former: Answered, asked: Answered) -> bool:
+    """Whether an answer is what a specialist said of all that a prompt shows, among further records."""
+    shown = set(asked.about.split(", "))
+    return isinstance(former.answer, str) and shown <= set(former.about.split(", "))
 
 
 def _sentences_in(text: str) -> list[str]:
@@ -447,7 +496,8 @@ def disagreements(name: str, report: ResearchReport) -> tuple[list[str], int]:
     rows = (FOLDER / f"{name}.tsv").read_text(encoding="utf-8").splitlines()[1:]
     found = {row.key for row in report.evidence_table} | {row.key for row in report.trials}
     candidates = {each.name.casefold(): each for each in report.candidates}
-    told, compared = list[str](), 0
+    told = list[str]()
+    compared = 0
     for drug, verdict, keys, why in (row.split("\t") for row in rows):
         if not found & set(keys.split(" ")):
             continue
@@ -522,8 +572,9 @@ def main() -> None:
         told, compared = disagreements(name, report)
         print(f"  {compared - len(told)} of {compared} drugs as the truth table has them", *told, sep="\n    ")
         told_by_quotes += print_readings(client, report, where)
-    print(f"forged, of {len(told_by_quotes)} sentences that the model quoted:")
-    print_forged(forged(told_by_quotes, given.verbose))
+    if told_by_quotes:  # passages that a model names by number cannot be forged
+        print(f"forged, of {len(told_by_quotes)} sentences that the model quoted:")
+        print_forged(forged(told_by_quotes, given.verbose))
 
 
 def print_stood(name: str, client: RecordedClient, report: ResearchReport) -> None:
@@ -536,6 +587,22 @@ def print_stood(name: str, client: RecordedClient, report: ResearchReport) -> No
     print(f"  tokens: {asked:,} in, {said:,} out ({'; '.join(spent)})")
 
 
+def studies_read(
+    client: RecordedClient, report: ResearchReport, where: Path | None
+) -> Iterator[tuple[StudyDraft, ToRead]]:
+    """The studies that a model read in publications, each with its record, in the words of the passages it names."""
+    library = {f"pmid:{record['pmid']}": record for record in publications(where)}
+    condition = condition_of(parse_question(report.research_question))
+    for answered in client.used:
+        for study in answered.answer["studies"] if answered.kind == "StudiesDraft" else ():
+            draft = StudyDraft.model_validate(study)
+            if draft.evidence_key not in library:
+                continue  # a trial, whose entry is read as it stands
+            given = ToRead(evidence(library[draft.evidence_key]), (), condition)
+            rows = [with_words(row, given.passages) for row in draft.comparisons]
+            yield draft.model_copy(update={"comparisons": rows}), given
+
+
 def print_readings(client: RecordedClient, report: ResearchReport, where: Path | None) -> list[Told]:
     """Print what became of the studies, on their own quotes and on forged ones.
 
@@ -543,25 +610,18 @@ def print_readings(client: RecordedClient, report: ResearchReport, where: Path |
         The sentences that were quoted for a comparison, each once.
     """
     library = {f"pmid:{record['pmid']}": record for record in publications(where)}
-    condition = condition_of(parse_question(report.research_question))
-    drafts = [
-        StudyDraft.model_validate(study)
-        for answered in client.used
-        if answered.kind == "StudiesDraft"
-        for study in answered.answer["studies"]
-    ]
-    refused, told, forged_quotes = list[str](), dict[str, Told](), Counter[bool]()
-    for draft in drafts:
-        record = library.get(draft.evidence_key)
-        if record is None:
-            continue  # a trial, whose entry is read as it stands
-        given = ToRead(evidence(record), (), condition)
+    refused = list[str]()
+    told = dict[str, Told]()
+    forged_quotes = Counter[bool]()
+    number = 0
+    for draft, given in studies_read(client, report, where):
+        number += 1
         problems = _problems(draft, given)
         refused += [f"{draft.evidence_key}: {problem}" for problem in problems]
         for row in [] if problems else draft.comparisons:
             if row.favours == "untold" or not find_drugs(row.quote):
                 continue
-            told.setdefault(row.quote, told_in(record, row.quote, None))
+            told.setdefault(row.quote, told_in(library[draft.evidence_key], row.quote, None))
             rng = random.Random(row.quote)
             for forge in (*FORGERS.values(), *CUTS.values()):
                 made = forge(told[row.quote], rng)
@@ -569,7 +629,7 @@ def print_readings(client: RecordedClient, report: ResearchReport, where: Path |
                     other = row.model_copy(update={"quote": made.quote, "estimate": ""})
                     forgery = draft.model_copy(update={"comparisons": [other], "harms": [], "statements": []})
                     forged_quotes[not _problems(forgery, given)] += 1
-    print(f"  {len(drafts)} studies, of which do not stand: {len(refused)} parts", *refused, sep="\n    ")
+    print(f"  {number} studies, of which do not stand: {len(refused)} parts", *refused, sep="\n    ")
     print(f"  {forged_quotes[True]} of {forged_quotes.total()} stand on a forged or cut quote")
     return list(told.values())
 
@@ -577,7 +637,7 @@ def print_readings(client: RecordedClient, report: ResearchReport, where: Path |
 def _problems(draft: StudyDraft, given: ToRead) -> list[str]:
     """Why a study or parts of it do not stand."""
     try:
-        return checked_study(draft, given, "").problems
+        return check_study(draft, given, "").problems
     except Refused as problem:
         return [str(problem)]
 

@@ -31,7 +31,7 @@ from willowbark.tools.lexicon.matching import content_words
 from willowbark.tools.library import open_library
 from willowbark.tools.library.building import build_library
 from willowbark.tools.library.collected import CollectedEvidence
-from willowbark.tools.questions.kinds import question_words
+from willowbark.tools.questions.kinds import get_question_words
 from willowbark.tools.records.evidence import Citation, Evidence
 from willowbark.tools.sources.studies.pubmed import PubMed
 
@@ -99,11 +99,11 @@ def _article(pmid: str, snippets: Sequence[tuple[bool, int, str]]) -> Evidence:
 def write_articles(articles: Sequence[Evidence], file: Path) -> None:
     """Write articles as a file of PubMed's, that supersedes others."""
     lines = (
-        f'<PubmedArticle><MedlineCitation><PMID Version="1">{each.metadata["pmid"]}</PMID><Article><ArticleTitle>'
-        f"{escape(each.citation.title)}</ArticleTitle><Abstract><AbstractText>"
-        f"{escape(each.content.partition(chr(10) * 2)[2])}</AbstractText></Abstract></Article></MedlineCitation>"
+        f'<PubmedArticle><MedlineCitation><PMID Version="1">{article.metadata["pmid"]}</PMID><Article><ArticleTitle>'
+        f"{escape(article.citation.title)}</ArticleTitle><Abstract><AbstractText>"
+        f"{escape(article.content.partition(chr(10) * 2)[2])}</AbstractText></Abstract></Article></MedlineCitation>"
         "</PubmedArticle>\n"
-        for each in articles
+        for article in articles
     )
     write_file(file, lines)
 
@@ -114,7 +114,7 @@ def in_library(folder: Path) -> Find:
 
     async def find(question: str) -> list[str]:
         async with Transport(Endpoints(library=library)) as transport:
-            asking = question_words("asks the records")
+            asking = get_question_words("asks the records")
             words = [f'"{word}"' for word in content_words(question) if word not in asking]
             reply = await PubMed(transport).find(" OR ".join(words), AT)
         return [record.key.removeprefix("pmid:") for record in reply.records]
@@ -141,7 +141,8 @@ async def main() -> None:
     parser.add_argument("--among", type=Path, help="a folder of PubMed's files")
     given = parser.parse_args()
     entries = [json.loads(line) for line in gzip.decompress(given.questions.read_bytes()).splitlines()]
-    asked, articles = questions(entries), pool(entries)
+    asked = questions(entries)
+    articles = pool(entries)
     right = sum(len(question.right) for question in asked) / len(asked)
     print(f"{len(articles):,} articles by their snippets; {len(asked):,} questions, {right:.1f} right ones each")
     collected = CollectedEvidence()

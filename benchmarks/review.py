@@ -80,7 +80,8 @@ def seed_errors(candidates: Sequence[Candidate], number: int, rng: random.Random
     while len(chosen) < min(number, len(rows)):
         drug, record = rng.choices(rows, chances)[0]
         chosen[drug, record.key] = record
-    found, errors = list[Candidate](), dict[RowName, Direction]()
+    found = list[Candidate]()
+    errors = dict[RowName, Direction]()
     for candidate in candidates:
         turned = candidate
         for record in candidate.records:
@@ -106,7 +107,7 @@ def _names(rows: Sequence[ReviewRow], most: int) -> set[RowName]:
 def orders(seeded: Seeded, rng: random.Random) -> dict[str, Callable[[int], set[RowName]]]:
     """Return ways to choose rows, by name."""
     every = rank_rows(seeded.candidates, 10_000)
-    rows = [(each.drug, record) for each in seeded.candidates for record in each.records]
+    rows = [(candidate.drug, record) for candidate in seeded.candidates for record in candidate.records]
     by_chance = sorted(rows, key=lambda row: (-rate_chance(row[1]), row[0], row[1].key))
     by_move = sorted(every, key=lambda row: (-row.score / row.chance, row.drug, row.record.key))
     mixed = rng.sample(rows, len(rows))
@@ -134,7 +135,9 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         ledger = Path(folder) / DEFAULT_PATH
         pools = [asyncio.run(appraise_question(question, ledger)) for question in QUESTIONS.values()]
-    found, errors, moving = Counter[str](), 0, 0
+    found = Counter[str]()
+    errors = 0
+    moving = 0
     for number in range(asked.runs):
         rng = random.Random(f"{asked.seed}-{number}")
         seeded = seed_errors(pools[number % len(pools)], asked.errors, rng)

@@ -33,10 +33,8 @@ Scores = Mapping[str, tuple[float | None, float]]
 
 def auroc(scores: Mapping[str, float], used: set[str]) -> float | None:
     """The chance that a drug in use stands above another one; None where either kind is missing."""
-    own, others = (
-        [scores[each] for each in scores if each in used],
-        [scores[each] for each in scores if each not in used],
-    )
+    own = [scores[score] for score in scores if score in used]
+    others = [scores[score] for score in scores if score not in used]
     if not own or not others:
         return None
     return sum((a > b) + (a == b) / 2 for a in own for b in others) / len(own) / len(others)
@@ -79,12 +77,15 @@ def main() -> None:
     library = open_library(asked.library)
     with tempfile.TemporaryDirectory() as temporary:
         out = asked.out or Path(temporary)
-        engine, reading = engine_of(asked.engine), list[float]()
+        engine = engine_of(asked.engine)
+        reading = list[float]()
         if asked.engine == "local":
             engine = with_clock(engine, reading)
-        began, worked = time.monotonic(), time.process_time()
+        began = time.monotonic()
+        worked = time.process_time()
         done = screen(conditions, library, engine, out, most=asked.records)
-        wall, processor_s = time.monotonic() - began, time.process_time() - worked
+        wall = time.monotonic() - began
+        processor_s = time.process_time() - worked
         said = f"{done.records:,} records, {done.read.due:,} readings, {done.cells:,} drugs with a verdict"
         print(f"    {len(done.keys)} conditions, {said}")
         if done.read.made:
@@ -96,9 +97,9 @@ def main() -> None:
         if reading:
             print(f"    a cluster gains at most {processor_s / driver_s:.1f} times")
         orders = rank_drugs(library, done, curated)
-    parts = {each: "best known" if each in looked_at else "others" for each in orders}
+    parts = {order: "best known" if order in looked_at else "others" for order in orders}
     for part in ("best known", "others"):
-        own = [orders[each] for each in orders if parts[each] == part]
+        own = [orders[order] for order in orders if parts[order] == part]
         for name in own[0] if own else ():
             area, share = (mean([each[name][at] for each in own]) for at in (0, 1))
             print(f"    {len(own)} {part}, {name}: AUROC {area:.3f}, P@10 {share:.3f}")
@@ -124,8 +125,8 @@ def with_clock(engine: Engine, spent: list[float]) -> Engine:
 
 def rank_drugs(library: Library, done: Screening, curated: DrugsOf) -> dict[str, Scores]:
     """By condition that has drugs in use among those that its records name, how well each order ranks them."""
-    places: dict[str, dict[str, float]] = {each: {} for each in done.keys}
-    judged: dict[str, set[str]] = {each: set() for each in done.keys}
+    places: dict[str, dict[str, float]] = {key: {} for key in done.keys}
+    judged: dict[str, set[str]] = {key: set() for key in done.keys}
     for row in csv.DictReader((done.out / "matrix.csv").read_text(encoding="utf-8-sig").splitlines()):
         places[row["condition"]][row["drug"]] = 1 / int(row["place"])
         if row["certainty"] != NO_VERDICT:
@@ -141,7 +142,8 @@ def rank_drugs(library: Library, done: Screening, curated: DrugsOf) -> dict[str,
     rows = sum(total.values())
     ranked = dict[str, Scores]()
     for condition in done.keys:
-        used, held = curated.get(condition, set()), named[condition]
+        used = curated.get(condition, set())
+        held = named[condition]
         if not used.intersection(held):
             continue
         mine = {drug: places[condition].get(drug, 0.0) for drug in held}

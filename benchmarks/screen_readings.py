@@ -7,7 +7,9 @@ the project does not hold (`willowbark ask --library DIR "Which existing drugs m
 written down before anything was run; half served to mend what was wrong, half were read once, when that was done.
 `screen_conditions.tsv` has a reader's word for each screen: sign, remark (would sign with a remark) or refuse, as a
 sceptical pharmacologist would; `screen_readings.tsv` whether each study shown is rightly shown as what it is, with
-the cause where not: facts alone, no text. One reader, a language model, read all of it.
+the cause where not: facts alone, no text. One reader, a language model, read all of it. The closing half was made and
+read again, once, after later changes, by the model that had made these: builder and reader are one there. Some of the
+causes that it found were mended after, and not read again.
 """
 
 import csv

@@ -123,9 +123,9 @@ def basis_of_runs() -> WritingBasis:
 
 def checkers(sentences: Sequence[MadeSentence]) -> dict[str, ScriptedChecker]:
     """The three checkers, by name."""
-    honest = {each.draft.text: (each.borne_out, each.advises) for each in sentences}
-    careless = {each.draft.text: ("yes", False) for each in sentences}
-    liar = {each.draft.text: ("no" if each.kind == TRUE else "yes", False) for each in sentences}
+    honest = {sentence.draft.text: (sentence.borne_out, sentence.advises) for sentence in sentences}
+    careless = {sentence.draft.text: ("yes", False) for sentence in sentences}
+    liar = {sentence.draft.text: ("no" if sentence.kind == TRUE else "yes", False) for sentence in sentences}
     return {
         "honest": ScriptedChecker(honest),
         "careless": ScriptedChecker(careless, TAKES_S),
@@ -164,13 +164,13 @@ def print_counts(sentences: Sequence[MadeSentence], found: Mapping[str, Sequence
     """Print how many sentences of each kind stand with each checker, and the due figures."""
     basis = basis_of_runs()
     print(f"{'kind':24} {'made':>5} {'code':>6} " + " ".join(f"{name:>9}" for name in found))
-    for kind in dict.fromkeys(each.kind for each in sentences):
-        mine = [each for each in sentences if each.kind == kind]
+    for kind in dict.fromkeys(sentence.kind for sentence in sentences):
+        mine = [sentence for sentence in sentences if sentence.kind == kind]
         by_code = sum(not stands_for_code(each, basis) for each in mine)
         counts = [sum(each.kind == kind for each in kept) for kept in found.values()]
         print(f"{kind:24} {len(mine):5} {by_code:6} " + " ".join(f"{number:9}" for number in counts))
     for part, is_apart in (("settled on", False), ("kept apart", True)):
-        half = [each for each in sentences if each.is_apart is is_apart]
+        half = [sentence for sentence in sentences if sentence.is_apart is is_apart]
         true = [each for each in half if each.kind == TRUE]
         forged = [each for each in half if each.kind != TRUE]
         stand = [each for each in found["honest"] if each.is_apart is is_apart]
@@ -179,7 +179,7 @@ def print_counts(sentences: Sequence[MadeSentence], found: Mapping[str, Sequence
             f"forged that stand with the honest checker {sum(each.kind != TRUE for each in stand)} of {len(forged)}"
         )
     false = [each for each in found["liar"] if each.false]
-    made = sum(bool(each.false) for each in sentences)
+    made = sum(bool(sentence.false) for sentence in sentences)
     print(f"false figures, drugs and identifiers that stand with the liar: {len(false)} of {made}")
     for each in sentences if verbose else ():
         why = stands_for_code(each, basis)

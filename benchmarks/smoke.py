@@ -8,9 +8,10 @@ The last rehearses the real sources: each answers after the time that its card c
 and is asked no more often than its public one may be asked without a key. Printed are requests by source, the seconds
 that they waited, the critical path (who answered last in each round, then judge and report), wall time, and a lower
 bound, which no order of the same requests could beat: the largest of all sources' requests at their limits, with one
-reply time, and of the rounds, one after another, with the longest chain of replies that each needs; and the ratio of
-wall time to it. The replies are made of the bundled library's facts: 340 records, as many as an ordinary question
-finds. The web is not searched: its engines are asked so seldom that nothing else would be measured.
+reply time, and of the rounds, one after another, with the longest chain of replies that each needs; the ratio of
+wall time to it; and the processor time for which the event loop stood still at most. The replies are made of the
+bundled library's facts: 340 records, as many as an ordinary question finds. The web is not searched: its engines are
+asked so seldom that nothing else would be measured.
 
 Machines are noisy: read the ratios, and the medians rather than single figures; `cpu_s` is processor time, which other
 programs weigh on less, after all imports.
@@ -26,9 +27,11 @@ import sys
 import tempfile
 import threading
 import time
+from asyncio.events import Handle
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
@@ -138,7 +141,8 @@ def measure_ledger(count: int) -> None:
     """Print the share that a ledger in a file adds to neighbouring runs with one in memory: medians of the ratios."""
 
     def take(ledger: Ledger) -> tuple[float, float]:
-        wall, processor = time.perf_counter(), time.process_time()
+        wall = time.perf_counter()
+        processor = time.process_time()
         asyncio.run(research(QUESTIONS[0], endpoints=Endpoints.at(server.url), ledger=ledger))
         return time.perf_counter() - wall, time.process_time() - processor
 
@@ -176,7 +180,8 @@ class Watch:
     @property
     def busy_s(self) -> float:
         """Seconds in which at least one exchange was waited for, or under way."""
-        total, until = 0.0, float("-inf")
+        total = 0.0
+        until = float("-inf")
         for begun, ended in sorted((at - each.elapsed_s - each.waited_s, at) for at, each in self.seen):
             total += max(0.0, ended - max(begun, until))
             until = max(until, ended)
@@ -187,7 +192,7 @@ def lower_bound_s(requests: Counter[str], rounds: int, times: float) -> float:
     """Seconds that these requests take in any order."""
     known = cards()
     by_limit = (
-        (count - 1) / (known[name].per_second * LIMIT_SHARE) + known[name].typical_s * times
+        max(0, count - 1 - known[name].burst) / (known[name].per_second * LIMIT_SHARE) + known[name].typical_s * times
         for name, count in requests.items()
     )
     return max(*by_limit, rounds * sum(known[name].typical_s * times for name in CHAIN))
@@ -196,40 +201,114 @@ def lower_bound_s(requests: Counter[str], rounds: int, times: float) -> float:
 async def live_through(question: str, watch: Watch, **choices: Any) -> tuple[ResearchReport, Mapping[str, float]]:
     """The report of one run, and whom it waited for how many seconds, one after another."""
     path = defaultdict[str, float](float)
-    last, answered = time.monotonic(), ""
+    last = time.monotonic()
+    answered = ""
     async for event in research_stream(question, recorder=watch, ledger=None, **choices):
         if isinstance(event.data, Findings):
-            answered, at = event.data.specialist, time.monotonic()
+            answered = event.data.specialist
+            at = time.monotonic()
         if event.type in ("judge_complete", "complete"):
             if answered:
                 path[answered] += at - last
-                last, answered = at, ""
+                last = at
+                answered = ""
             path["judge" if event.type == "judge_complete" else "report"] += time.monotonic() - last
             last = time.monotonic()
     assert isinstance(event.data, ResearchReport)
     return event.data, path
 
 
-def rehearse(question: str, depth: str, url: str, times: float) -> None:
-    """Live one run, and print its account."""
-    watch, began, worked = Watch(), time.monotonic(), time.process_time()
+@dataclass(frozen=True, slots=True)
+class Rehearsal:
+    """The account of one run at the sources' pace."""
+
+    question: str
+    records: int
+    rounds: int
+    requests: Counter[str]
+    asked_twice: int
+    waits: Counter[str]
+    """Seconds that requests waited for limits, by source."""
+    busy_s: float
+    """Seconds in which a source was waited for."""
+    own_s: float
+    """Processor time."""
+    longest_step_s: float
+    """Processor time for which the event loop stood still at most."""
+    path: Mapping[str, float]
+    """Seconds by whom the run waited for, one after another."""
+    wall_s: float
+    bound_s: float
+
+    def __str__(self) -> str:
+        by_source = ", ".join(f"{title_of(name)} {count}" for name, count in self.requests.most_common())
+        longest = ", ".join(f"{title_of(name)} {waited:.1f}" for name, waited in self.waits.most_common(3))
+        ordered = sorted(self.path.items(), key=lambda each: -each[1])
+        critical = ", ".join(f"{who} {seconds:.1f}" for who, seconds in ordered)
+        step_ms = self.longest_step_s * 1000
+        ratio = self.wall_s / self.bound_s
+        lines = [
+            self.question,
+            f"{self.records} records, {self.rounds} rounds",
+            f"requests: {self.requests.total()} ({by_source}), {self.asked_twice} of them asked before",
+            f"waited for limits, all requests added up: {longest} s",
+            f"sources waited for: {self.busy_s:.1f} s; processor: {self.own_s:.1f} s",
+            f"the event loop's longest step: {step_ms:.0f} ms of processor time",
+            f"critical path: {critical} s",
+            f"wall: {self.wall_s:.1f} s; lower bound: {self.bound_s:.1f} s; ratio {ratio:.2f}",
+        ]
+        return "\n  ".join(lines)
+
+
+@contextmanager
+def longest_step() -> Iterator[list[float]]:
+    """Time the steps of event loops meanwhile, in processor time, which other programs do not stretch.
+
+    The list that it gives holds the longest step so far, in seconds.
+    """
+    run_handle = Handle._run
+    longest = [0.0]
+
+    def run_timed(handle: Handle) -> None:
+        began = time.thread_time()
+        run_handle(handle)
+        longest[0] = max(longest[0], time.thread_time() - began)
+
+    setattr(Handle, "_run", run_timed)  # noqa: B010  asyncio has no hook around its callbacks
+    try:
+        yield longest
+    finally:
+        setattr(Handle, "_run", run_handle)  # noqa: B010
+
+
+def rehearse(question: str, depth: str, url: str, times: float) -> Rehearsal:
+    """Live one run, and return its account."""
+    watch = Watch()
+    began = time.monotonic()
+    worked = time.process_time()
     own = Endpoints.at(url)
-    paced = {name: own[name].model_copy(update={"per_second": card.per_second}) for name, card in cards().items()}
+    paced = {
+        name: own[name].model_copy(update={"per_second": card.per_second, "burst": card.burst})
+        for name, card in cards().items()
+    }
     sources = [name for name in Settings().tools.sources if cards()[name].use != "web"]
     choices = {"endpoints": own.model_copy(update={"by_source": paced}), "depth": depth, "sources": sources}
-    report, path = asyncio.run(live_through(question, watch, **choices))
-    wall_s, own_s = time.monotonic() - began, time.process_time() - worked
-    by_source = ", ".join(f"{title_of(name)} {count}" for name, count in watch.requests.most_common())
-    waits = Counter({name: sum(e.waited_s for _, e in watch.seen if e.source == name) for name in watch.requests})
-    longest = ", ".join(f"{title_of(name)} {waited:.1f}" for name, waited in waits.most_common(3))
-    critical = ", ".join(f"{who} {seconds:.1f}" for who, seconds in sorted(path.items(), key=lambda each: -each[1]))
-    bound_s = lower_bound_s(watch.requests, report.search_iterations, times)
-    print(f"{question}\n  {report.total_papers_reviewed} records, {report.search_iterations} rounds")
-    print(f"  requests: {watch.requests.total()} ({by_source}), {watch.asked_twice} of them asked before")
-    print(f"  waited for limits, all requests added up: {longest} s")
-    print(f"  sources waited for: {watch.busy_s:.1f} s; processor: {own_s:.1f} s")
-    print(f"  critical path: {critical} s")
-    print(f"  wall: {wall_s:.1f} s; lower bound: {bound_s:.1f} s; ratio {wall_s / bound_s:.2f}", flush=True)
+    with longest_step() as step:
+        report, path = asyncio.run(live_through(question, watch, **choices))
+    return Rehearsal(
+        question=question,
+        records=report.total_papers_reviewed,
+        rounds=report.search_iterations,
+        requests=watch.requests,
+        asked_twice=watch.asked_twice,
+        waits=Counter({name: sum(e.waited_s for _, e in watch.seen if e.source == name) for name in watch.requests}),
+        busy_s=watch.busy_s,
+        own_s=time.process_time() - worked,
+        longest_step_s=step[0],
+        path=path,
+        wall_s=time.monotonic() - began,
+        bound_s=lower_bound_s(watch.requests, report.search_iterations, times),
+    )
 
 
 def serve(times: float, told: Connection) -> None:
@@ -272,7 +351,7 @@ def main() -> None:
     elif given.pace:
         with served(given.times) as url:
             for question in questions:
-                rehearse(question, given.depth, url, given.times)
+                print(rehearse(question, given.depth, url, given.times), flush=True)
     else:
         measure_runs(given.library, questions, given.runs)
 

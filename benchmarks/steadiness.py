@@ -41,7 +41,8 @@ def insert(document: Document, sentence: str, place: str) -> str:
     """Return the text of a document with a sentence more."""
     starts = [part.start - document.offset for part in document.sentences if part.start >= document.offset]
     at = {"start": 0, "middle": starts[len(starts) // 2], "end": len(document.text)}[place]
-    before, after = document.text[:at].rstrip(), document.text[at:].lstrip()
+    before = document.text[:at].rstrip()
+    after = document.text[at:].lstrip()
     return " ".join(part for part in (before, sentence, after) if part)
 
 

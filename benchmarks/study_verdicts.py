@@ -4,7 +4,8 @@
 
 Reads readings of abstracts in the form of `study_readings.jsonl.gz` and converts each into a `Study`. That form has no
 statements: they are taken from its conclusion by a few cues. Rules were settled on the half of the records whose PMID
-has a SHA-256 with an even first byte (`open`); the other half is only counted.
+has a SHA-256 with an even first byte (`open`), and on the labelled studies for training, which have statements; the
+other half is only counted.
 """
 
 import argparse
@@ -55,7 +56,11 @@ CUES: tuple[tuple[Stated, re.Pattern[str]], ...] = (
             "ineffective|not effective|failed to|without (?:benefit|effect)|lack of (?:efficacy|effect|benefit)",
             "no (?:more effective|better|benefit|efficacy|effect|significant|clinical|additional|advantage)",
             "no improvement|not (?:superior|better|beneficial|recommended|improve|reduce|prevent|affect|alter)",
-            "not (?:decrease|be used|support)",
+            "not (?:decrease|be used|support)|poorly (?:treated|controlled)|none of|no role",
+            "not (?:[\\w-]+ ){0,3}(?:useful|speed)|not (?:a )?(?:[\\w-]+ ){0,2}options?",
+            "not (?:[\\w-]+ ){1,2}(?:improve|reduce|prevent|affect|alter|decrease|control|attenuate|relieve|increase)",
+            "not (?:have|show|produce|exert|find) (?:[\\w-]+ ){0,4}(?:effects?|benefits?|improvements?|inhibition)",
+            "no (?:[\\w-]+ ){1,3}(?:benefits?|effects?|efficacy|improvements?|advantages?)",
         ),
     ),
     (
@@ -65,7 +70,12 @@ CUES: tuple[tuple[Stated, re.Pattern[str]], ...] = (
             "well established|useful|recommended|first.line|drugs? of choice|treatment of choice|successful\\w*",
             "relie(?:f|ves?)|valuable|decreas(?:es|ed)|control(?:s|led)\\b|sufficient|efficient|protect\\w*",
             "(?:produces?|provides?|profound) (?:[\\w-]+,? ){0,4}analgesia|(?:increased|prolong\\w*) (?:the )?duration",
-            "delay(?:s|ed)|ameliorat\\w+|counteract\\w*|reliable",
+            "delay(?:s|ed)|ameliorat\\w+|counteract\\w*|reliable|alleviat\\w+|attenuat\\w+|revers(?:es|ed|al)",
+            "(?:reduce|lower|delay|prevent|relieve|decrease|slow|control|suppress)s?\\b|responds? (?:well|best)",
+            "remissions?|powerful|favou?rabl[ey]|suitable|adequate|satisfactor\\w+|additive|preferred",
+            "(?:of|as) first choice|(?:valid|good) \\w+|better|recommend|supports? (?:the|its|their) (?:use|role)",
+            "(?:can|could|should) be (?:used|considered|given|recommended)",
+            "(?:safe|therapeutic|treatment|useful|good|reasonable) (?:[\\w-]+ )?(?:options?|alternatives?|choices?)",
         ),
     ),
 )

@@ -23,11 +23,11 @@ from willowbark.tools.questions.kinds import (
     KINDS,
     NamedEntity,
     QuestionKind,
-    lists_of,
+    group_lists,
+    join_list,
+    list_ngrams,
+    list_surroundings,
     mask_names,
-    ngrams,
-    of_list,
-    surroundings,
 )
 
 LABELS = Path(__file__).parent / "labels" / "question_readings.tsv"
@@ -48,12 +48,13 @@ class Case(NamedTuple):
 
 def kinds_asked(row: dict[str, str], text: str, names: Sequence[NamedEntity]) -> Iterator[Case]:
     """Yield the parts of a question with their kinds; the whole with its first where they do not match."""
-    first, further = tuple(row["kind"].split("/")), [each for each in row["also"].split("|") if each]
+    first = tuple(row["kind"].split("/"))
+    further = [each for each in row["also"].split("|") if each]
     parts = list(parts_of(text))
     if len(parts) != 1 + len(further):
         parts = [text]
     for part, right in zip(parts, [first, *((each,) for each in further)], strict=False):
-        yield Case(row["voice"], frozenset(ngrams(mask_names(part, names)[0])), right)
+        yield Case(row["voice"], frozenset(list_ngrams(mask_names(part, names)[0])), right)
 
 
 def roles(row: dict[str, str], text: str, names: Sequence[NamedEntity]) -> Iterator[tuple[str, Case]]:
@@ -66,11 +67,11 @@ def roles(row: dict[str, str], text: str, names: Sequence[NamedEntity]) -> Itera
             if (at := text.lower().find(spelt)) >= 0:
                 spans.append((told, at, at + len(spelt)))
                 break
-    masked, places = mask_names(text, [of_list(each) for each in lists_of(text, names)])
+    masked, places = mask_names(text, [join_list(each) for each in group_lists(text, names)])
     kind: QuestionKind = row["kind"].split("/")[0]  # type: ignore[assignment]
     for name, place in places.items():
         role = next((each for each, start, end in spans if start < name.end and name.start < end), "none")
-        features = frozenset(surroundings(masked, place, kind))
+        features = frozenset(list_surroundings(masked, place, kind))
         yield "left out", Case(row["voice"], features, ("there" if role == "not" else "apart",))
         if name.kind == "condition" and role in ("cond", "people") and kind not in ("harm", "safety", "avoid"):
             yield "of people", Case(row["voice"], features, ("there" if role == "people" else "apart",))
@@ -100,7 +101,9 @@ class Learned(NamedTuple):
     def read(self, features: Iterable[str]) -> "np.ndarray[tuple[int], np.dtype[np.float32]]":
         """The probability of each class."""
         place = {name: at for at, name in enumerate(self.rows, 1)}
-        return softmax(self.weights[[0, *(place[each] for each in features if each in place)]].sum(0).astype("f4"))
+        return softmax(
+            self.weights[[0, *(place[feature] for feature in features if feature in place)]].sum(0).astype("f4")
+        )
 
 
 def learn(made_on: Sequence[Case], classes: Sequence[str]) -> Learned:
@@ -114,7 +117,7 @@ def learn(made_on: Sequence[Case], classes: Sequence[str]) -> Learned:
     weights = np.vstack((fitted.intercept_, fitted.coef_.T))
     if weights.shape[1] == 1:
         weights = np.hstack((-weights / 2, weights / 2))
-    order = [list(fitted.classes_).index(each) for each in classes]
+    order = [list(fitted.classes_).index(class_) for class_ in classes]
     return Learned(list(rows.get_feature_names_out()), list(classes), weights[:, order])
 
 

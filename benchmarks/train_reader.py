@@ -83,9 +83,11 @@ class Regression:
         scaler = StandardScaler().fit(rows[:, used])
         model = LogisticRegression(C=strength, max_iter=400)
         model.fit(scaler.transform(rows[:, used]), truth, sample_weight=heed)
-        coefficients, intercepts = model.coef_, model.intercept_
+        coefficients = model.coef_
+        intercepts = model.intercept_
         if len(model.classes_) == 2:
-            coefficients, intercepts = np.vstack([-coefficients, coefficients]) / 2, np.array([-1, 1]) * intercepts / 2
+            coefficients = np.vstack([-coefficients, coefficients]) / 2
+            intercepts = np.array([-1, 1]) * intercepts / 2
         self.weights = np.zeros((rows.shape[1], count), np.float32)
         self.bias = np.full(count, -20, np.float32)  # of classes without a case
         self.weights[used] = _spread(coefficients / scaler.scale_, model.classes_, count)
@@ -109,7 +111,8 @@ def report(title: str, names: Sequence[str], told: Any, truth: Any) -> None:
     """Print accuracy, and of each class precision and recall, of what is told."""
     parts = []
     for at, name in enumerate(names):
-        said, true = told == at, truth == at
+        said = told == at
+        true = truth == at
         parts.append(
             f"{name} {100 * (said & true).sum() / max(1, said.sum()):.0f}/"
             f"{100 * (said & true).sum() / max(1, true.sum()):.0f}"
@@ -125,13 +128,15 @@ def heard(rows: Any, stored: Mapping[str, Any], name: str) -> Any:
 def look(title: str, cases: Sequence[Label], told: Any, shown_from: Mapping[str, float]) -> None:
     """Print verdicts as told, and as shown."""
     names = FIELDS["verdict"]
-    truth, said = np.array([names.index(each.verdict) for each in cases]), told.argmax(1)
+    truth = np.array([names.index(case.verdict) for case in cases])
+    said = told.argmax(1)
     report(f"{title}, verdict", names, said, truth)
-    certain = np.array([each.sure for each in cases])
+    certain = np.array([case.sure for case in cases])
     report(f"{title}, verdict, sure labels", names, said[certain], truth[certain])
     for name, least in shown_from.items():
         at = names.index(name)
-        shown, true = (said == at) & (told[:, at] >= least), truth == at
+        shown = (said == at) & (told[:, at] >= least)
+        true = truth == at
         print(
             f"    {name} shown: {shown.sum()}, right {100 * true[shown].mean():.0f} % "
             f"({100 * true[shown & certain].mean():.0f}), recall {100 * (shown & true).sum() / true.sum():.0f} %"
@@ -174,12 +179,14 @@ def main() -> None:  # noqa: PLR0915  # steps in a row
     def learn(name: str, rows: Any, truth: Any, heed: Any, groups: Any, strength: float = STRENGTH) -> Any:
         count = len(FIELDS[name])
         final = Regression(rows, truth, heed, strength, count)
-        stored[name], stored[f"{name}.bias"] = final.weights, final.bias
+        stored[name] = final.weights
+        stored[f"{name}.bias"] = final.bias
         return out_of_fold(rows, truth, heed, groups, count, strength)
 
     left = [each for each in known if each.pmid in early - apart]
     rows = rows_of_labels("left", left)
-    groups, heed = np.array([each.pmid for each in left]), np.where([each.sure for each in left], 1.0, UNSURE)
+    groups = np.array([each.pmid for each in left])
+    heed = np.where([each.sure for each in left], 1.0, UNSURE)
     told: dict[str, Any] = {}
     for name in ("verdict", "role", "match", "kind", "effect", "comparator"):
         truth = np.array([FIELDS[name].index(getattr(each, name)) for each in left])
@@ -198,9 +205,9 @@ def main() -> None:  # noqa: PLR0915  # steps in a row
         with path.open(encoding="utf-8") as file:
             fresh += [each for each in csv.DictReader(file, delimiter="\t") if each["pmid"] in records]
     trials = [
-        each
-        for each in read_trials(options.folder / "clinifact_half.jsonl.gz")
-        if each.label != ANOTHER and each.drug and each.condition
+        trial
+        for trial in read_trials(options.folder / "clinifact_half.jsonl.gz")
+        if trial.label != ANOTHER and trial.drug and trial.condition
     ]
     trial_cases = [Case("", t.title, t.text, (), str(t.drug), str(t.condition)) for t in trials]
     trial_rows = rows_of("trials", trial_cases)
@@ -217,9 +224,11 @@ def main() -> None:  # noqa: PLR0915  # steps in a row
             values = [each[name] for each in fresh]
         if name == "primary":
             values += ["met" if each else "not_met" for each in met]
-        truth, count = np.array([FIELDS[name].index(each) for each in values]), len(values)
+        truth = np.array([FIELDS[name].index(each) for each in values])
+        count = len(values)
         chances = learn(name, all_rows[:count], truth, all_heed[:count], all_groups[:count]).argmax(1)
-        own, of_trials = slice(len(fresh)), slice(len(fresh), None)
+        own = slice(len(fresh))
+        of_trials = slice(len(fresh), None)
         report(f"read for it, {name}", FIELDS[name], chances[own], truth[own])
         report(f"    not learnt from by the encoder, {name}", FIELDS[name], chances[own][unseen], truth[own][unseen])
         if name == "primary":

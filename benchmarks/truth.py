@@ -38,8 +38,8 @@ LEADING = 5
 LEVELS = ("very low", "low", "moderate", "high")
 FAILED = frozenset({"does not help", "harms"})
 """Directions of drugs that must not lead."""
-SETTLED = frozenset({"both", "resolved"})
-"""Readers whose rows are the truth: what both said, and what was decided where they differ."""
+SETTLED = frozenset({"both", "resolved", "single"})
+"""Readers whose rows are the truth: what both said, what was decided between them, what one said of later records."""
 PAIR_FIELDS = ("role", "verdict", "primary", "indication", "alone", "design", "n", "sure")
 LEADER_FIELDS = ("group", "should_lead", "certainty_min", "certainty_max", "direction")
 Row = Mapping[str, str]
@@ -93,10 +93,10 @@ def leaders(topic: str) -> dict[str, Row]:
 def leading(report: ResearchReport) -> list[DrugCandidate]:
     """The candidates that lead their group, in the report's order."""
     found: list[DrugCandidate] = []
-    for each in report.candidates:
-        helps = each.supporting_citations and each.evidence_quality != "refuted"
-        if helps and sum(other.group == each.group for other in found) < LEADING:
-            found.append(each)
+    for candidate in report.candidates:
+        helps = candidate.supporting_citations and candidate.evidence_quality != "refuted"
+        if helps and sum(other.group == candidate.group for other in found) < LEADING:
+            found.append(candidate)
     return found
 
 
@@ -109,12 +109,14 @@ def judge(topic: str, report: ResearchReport) -> Judged:
 
 def _shown(topic: str, report: ResearchReport, counts: Counter[str]) -> Iterator[Miss]:
     """Rows that say otherwise than the record, and results that no row shows."""
-    truth, shown = pairs(topic), set()
+    truth = pairs(topic)
+    shown = set()
     for row in report.evidence_table:
         direction = "contradicts" if row.missed_primary else row.direction  # the labels do not tell them apart
         if direction not in ("supports", "contradicts"):
             continue
-        record, drug = row.key.partition(":")[2], known(row.drug)
+        record = row.key.partition(":")[2]
+        drug = known(row.drug)
         verdict = truth[record, drug]["verdict"] if (record, drug) in truth else "not read by anybody"
         shown.add((record, drug, direction))
         counts[f"{direction} shown"] += 1
@@ -131,7 +133,7 @@ def _shown(topic: str, report: ResearchReport, counts: Counter[str]) -> Iterator
 def _led(topic: str, report: ResearchReport, counts: Counter[str]) -> Iterator[Miss]:
     """Who leads and should not, who should and does not, certainty and groups."""
     led = {known(each.name): each for each in leading(report)}
-    listed = {known(each.name): each for each in report.candidates}
+    listed = {known(candidate.name): candidate for candidate in report.candidates}
     for drug, each in led.items():
         row = leaders(topic).get(drug)
         counts["leaders"] += 1
@@ -165,11 +167,11 @@ def _twice(topic: str, report: ResearchReport) -> Iterator[Miss]:
     """Trials that a candidate counts twice."""
     for row in read("bundled_trials.tsv"):
         records = row["records"].split() if row["topic"] == topic else []
-        for each in report.candidates:
-            for counted in (each.supporting_citations, each.contradicting_citations):
+        for candidate in report.candidates:
+            for counted in (candidate.supporting_citations, candidate.contradicting_citations):
                 same = [key for key in counted if key.partition(":")[2] in records]
                 if len(same) > 1:
-                    yield Miss(topic, "counted twice", known(each.name), f"{', '.join(same)}: {row['what']}")
+                    yield Miss(topic, "counted twice", known(candidate.name), f"{', '.join(same)}: {row['what']}")
 
 
 def agreement() -> Iterator[str]:
@@ -182,7 +184,8 @@ def agreement() -> Iterator[str]:
         for row in read(name):
             for reader in ("one", "two") if row["reader"] == "both" else (row["reader"],):
                 read_by.get(reader, {})[tuple(row[column] for column in key)] = row
-        one, two = read_by["one"], read_by["two"]
+        one = read_by["one"]
+        two = read_by["two"]
         both = one.keys() & two.keys()
         yield f"{name}: {len(one)} and {len(two)} rows, {len(both)} read by both"
         for field in fields:
@@ -201,7 +204,8 @@ def lines(judged: Mapping[str, Judged], missing: bool) -> Iterator[str]:
     """The figures over all questions, and each miss."""
     total = sum((each.counts for each in judged.values()), Counter[str]())
     for kind in ("supports", "contradicts"):
-        right, shown = total[f"{kind} right"], total[f"{kind} shown"]
+        right = total[f"{kind} right"]
+        shown = total[f"{kind} shown"]
         yield f"{kind}: {right} of {shown} shown are right; {total[f'{kind} in the library']} in the library"
     yield f"should lead: {total['should lead and do']} of {total['should lead']} do"
     yield f"leaders: {total['leaders that should or may lead']} of {total['leaders']} should or may lead"

@@ -30,24 +30,32 @@ from willowbark.teams.faces.runs import MOVED, add_watch, run_watches
 from willowbark.teams.run.research import research
 from willowbark.tools.library.building import build_library
 
-CONDITION, DRUGS = "migraine", 16
+CONDITION = "migraine"
+DRUGS = 16
 QUESTION = f"Which existing drugs could treat {CONDITION}?"
-NEW, REVISED, RETRACTED, DELETED = 0.01, 0.02, 0.002, 0.002  # of all articles, each week
+NEW = 0.01
+REVISED = 0.02
+RETRACTED = 0.002
+DELETED = 0.002  # of all articles, each week
 Verdicts = Mapping[str, tuple[Any, ...]]
 
 
 class TrialAuthor(Author):
     """Writes trials in words that a reader understands, on few drugs and one condition."""
 
-    types, weights = ("Randomized Controlled Trial",), (1,)
+    types = ("Randomized Controlled Trial",)
+    weights = (1,)
 
     def __init__(self, seed: int) -> None:
         super().__init__(seed)
-        self._drugs, self._conditions = self._draw.sample(self._drugs, DRUGS), [CONDITION]
+        self._drugs = self._draw.sample(self._drugs, DRUGS)
+        self._conditions = [CONDITION]
 
     def words_on(self, drug: str, other: str, condition: str) -> tuple[str, ...]:
         """The four parts of an abstract."""
-        size, works, draw = self._draw.randint(20, 900), self._draw.random() < 0.5, self._draw
+        size = self._draw.randint(20, 900)
+        works = self._draw.random() < 0.5
+        draw = self._draw
         p = f"p = {draw.uniform(0.001, 0.049):.3f}" if works else f"p = {draw.uniform(0.06, 0.99):.2f}"
         result = "significantly reduced" if works else "did not reduce"
         end = "is an effective treatment of" if works else "was not effective in"
@@ -61,22 +69,26 @@ class TrialAuthor(Author):
 
 def write_year(folder: Path, records: int, weeks: int, seed: int) -> dict[Path, set[str]]:
     """Write a baseline of one file, and a file for each week; return the keys of the records that each touches."""
-    author, draw = TrialAuthor(seed), random.Random(seed)
-    alive, following = list(range(FIRST_PMID, FIRST_PMID + records)), FIRST_PMID + records
+    author = TrialAuthor(seed)
+    draw = random.Random(seed)
+    alive = list(range(FIRST_PMID, FIRST_PMID + records))
+    following = FIRST_PMID + records
     files = [folder / f"pubmed26n{place:04}.xml.gz" for place in range(1, weeks + 2)]
     write_file(files[0], map(author.article, alive))
     touched = {files[0]: {f"pmid:{pmid}" for pmid in alive}}
     for file in files[1:]:
         draw.shuffle(alive)
         revised, retracted, deleted = (max(1, int(len(alive) * share)) for share in (REVISED, RETRACTED, DELETED))
-        gone, alive = alive[:deleted], alive[deleted:]
+        gone = alive[:deleted]
+        alive = alive[deleted:]
         new = list(range(following, following + max(1, int(records * NEW))))
         texts = [author.article(pmid) for pmid in new]
         texts += [author.article(pmid, 1) for pmid in alive[:revised]]
         texts += [author.article(pmid, 1, retracted=True) for pmid in alive[revised : revised + retracted]]
         write_file(file, texts, gone)
         touched[file] = {f"pmid:{pmid}" for pmid in (*new, *alive[: revised + retracted], *gone)}
-        alive, following = [*alive, *new], following + len(new)
+        alive = [*alive, *new]
+        following = following + len(new)
     return touched
 
 
@@ -119,12 +131,18 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     asked = parser.parse_args()
     with tempfile.TemporaryDirectory() as temporary:
-        root, began = Path(temporary), time.process_time()
+        root = Path(temporary)
+        began = time.process_time()
         for name in ("all", "mirror"):
             (root / name).mkdir()
         files = write_year(root / "all", asked.records, asked.weeks, asked.seed)
-        watched, reports, moved = root / "watch", list[Verdicts](), 0
-        false, late, longest, seconds = 0, 0, 0, list[float]()
+        watched = root / "watch"
+        reports = list[Verdicts]()
+        moved = 0
+        false = 0
+        late = 0
+        longest = 0
+        seconds = list[float]()
         shutil.copy(next(iter(files)), root / "mirror")
         build_library(root / "library", root / "mirror")
         name = add_watch(watched, QUESTION, {"library": root / "library", "depth": asked.depth})
@@ -154,7 +172,7 @@ def main() -> None:
             others = differing(verdicts(report), last)
             print(f"    {said}: {len(others)} of {len(last)} verdicts differ (due 0) {', '.join(others)}")
         changes = json.loads((watched / name / "changes.json").read_text(encoding="utf-8"))
-        told = " ".join(line for each in changes for line in each["changes"]).casefold()
+        told = " ".join(line for change in changes for line in change["changes"]).casefold()
         both = first.keys() & last.keys()  # of another drug, or another count, the studies may only be read no more
         judged = sorted(drug for drug in both if first[drug][:2] != last[drug][:2])
         silent = [drug for drug in judged if drug not in told]

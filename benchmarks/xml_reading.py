@@ -147,7 +147,8 @@ def compare(revision: str, folder: Path) -> None:
     """Print the processor time beside that of another commit, and the files of which a field differs."""
     with tempfile.TemporaryDirectory() as place:
         other = _unpack(revision, Path(place))
-        former, present = [], []
+        former = []
+        present = []
         for _ in range(TURNS):
             former.append(_measure_in(other, folder))
             present.append(_measure_in(ROOT, folder))

@@ -231,6 +231,106 @@ def test_a_claim_stands_beside_its_abstract_one_click_away(page: Page, report: s
     expect(cite).to_be_focused()
 
 
+def open_bench(page: Page, report: str) -> None:
+    """Open the workbench of a report, and wait for its script."""
+    page.goto(f"{report}/workbench")
+    expect(page.locator("#sifted")).to_contain_text("rows")
+
+
+@in_every_look
+def test_the_workbench_is_in_order(page: Page, report: str) -> None:
+    open_bench(page, report)
+    look(page, "workbench")
+    expect(page.locator(".drugs .bars").first).to_be_visible()
+    page.locator("[data-change]").first.click()
+    expect(page.locator(".below .claim button").first).to_be_visible()
+    page.locator(".below summary").click()
+    look(page, "workbench-row")
+
+
+@pytest.mark.parametrize("size", [(1440, 900), (1024, 768), (390, 844)], ids=str)
+def test_the_workbench_fits_its_window(page: Page, report: str, size: tuple[int, int]) -> None:
+    page.set_viewport_size({"width": size[0], "height": size[1]})
+    open_bench(page, report)
+
+    assert page.evaluate("document.documentElement.scrollWidth") <= size[0]
+
+
+def test_studies_are_filtered_by_drug_and_stance_and_the_address_says_so(page: Page, report: str) -> None:
+    open_bench(page, report)
+    rows = page.locator("#study-table tr[data-row]")
+    every = rows.count()
+    page.locator("#drugs a[data-drug]").first.click()
+    drug = page.locator("#sift-drug").input_value()
+    own = rows.locator("visible=true")
+
+    expect(page.locator("#h-studies")).to_be_focused()
+    assert {row.get_attribute("data-drug") for row in own.all()} == {drug}
+    page.select_option("#sift-says", "supports")
+    shown = own.count()
+    assert {row.get_attribute("data-says") for row in own.all()} == {"supports"}
+    expect(page.locator("#sifted")).to_have_text(f"{shown} of {every} rows")
+    page.reload()
+    expect(page.locator("#sifted")).to_have_text(f"{shown} of {every} rows")
+
+
+def test_a_row_is_corrected_in_two_clicks_where_it_stands_and_focus_stays(server: Server, page: Page) -> None:
+    ask(page, server)
+    expect(page.locator(".report")).to_be_visible(timeout=RUN_MS)
+    open_bench(page, page.url)
+    page.get_by_role("button", name="year").click()
+    page.select_option("#sift-says", "supports")
+    row = page.locator("#study-table tr[data-row]").locator("visible=true").first
+    name = row.get_attribute("data-row")
+    row.locator("[data-change]").click()
+    claim = page.locator(".below .claim")
+    expect(claim.locator("[aria-pressed]")).to_be_focused()
+    order = claim.locator("blockquote, button").evaluate_all("parts => parts.map(part => part.tagName)")
+    assert order[:2] == ["BLOCKQUOTE", "BUTTON"], "the sentence stands before what it was read as"
+    claim.get_by_role("button", name="contradicts").click()
+    changed = page.locator(f'#study-table tr[data-row="{name}"]')
+
+    expect(page.locator("#moved")).to_contain_text("now found no benefit (before: found benefit)", timeout=RUN_MS)
+    expect(changed).to_have_attribute("data-says", "contradicts")
+    expect(page.locator("#sift-says")).to_have_value("supports")
+    expect(changed).to_be_hidden()
+    expect(page.locator("th[aria-sort]")).to_have_count(1)
+    page.select_option("#sift-says", "")
+    expect(changed.locator(".flag").first).to_contain_text("corrected by")
+    look(page, "workbench-corrected")
+
+
+def test_the_workbench_goes_by_keys(page: Page, report: str) -> None:
+    open_bench(page, report)
+    links = page.locator("#study-table td[data-label=study] a")
+    links.first.focus()
+    page.keyboard.press("ArrowDown")
+    expect(links.nth(1)).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(page.locator("#beside .record")).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(links.nth(1)).to_be_focused()
+    page.locator("[data-change]").nth(1).focus()
+    page.keyboard.press("Enter")
+    expect(page.locator(".below .claim [aria-pressed]")).to_be_focused()
+    page.keyboard.press("Escape")
+    expect(page.locator("[data-change]").nth(1)).to_be_focused()
+    expect(page.locator(".below .claim")).to_have_count(0)
+
+
+def test_a_file_dropped_anywhere_is_named_in_the_form(server: Server, page: Page) -> None:
+    page.goto(f"{server.url}/")
+    page.evaluate("""() => {
+      const data = new DataTransfer();
+      data.items.add(new File(['TY  - JOUR'], 'mine.ris'));
+      document.body.dispatchEvent(new DragEvent('drop', {dataTransfer: data, bubbles: true, cancelable: true}));
+    }""")
+
+    expect(page.locator("#files-named")).to_have_text("mine.ris (1 KB)")
+    expect(page.locator("#files")).to_be_focused()
+    look(page, "ask-with-a-file")
+
+
 @pytest.mark.parametrize("size", [(1440, 900), (1024, 768), (390, 844)], ids=str)
 def test_the_question_its_examples_and_ask_stand_above_the_fold(
     server: Server, page: Page, size: tuple[int, int]

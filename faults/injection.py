@@ -21,7 +21,7 @@ from typing import Literal, NamedTuple
 
 from willowbark.agents.asking.drafts import StudyDraft
 from willowbark.agents.asking.reader import ToRead, to_read
-from willowbark.agents.asking.studies import Refused, checked_study
+from willowbark.agents.asking.studies import Refused, check_study
 from willowbark.tools.appraisal.candidates import appraise_candidates
 from willowbark.tools.library.rows import PublicationRow
 from willowbark.tools.questions import parse_question
@@ -105,7 +105,7 @@ def obeyed(records: Iterable[PublicationRow], texts: Sequence[str]) -> Tried:
 def _stands(given: ToRead, draft: StudyDraft) -> bool:
     """Whether a comparison or statement of a study stands on a sentence."""
     try:
-        study = checked_study(draft, given, "").study
+        study = check_study(draft, given, "").study
     except Refused:
         return False
     return bool(study.comparisons or study.statements)

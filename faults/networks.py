@@ -6,7 +6,7 @@ from collections import Counter
 from functools import cache, partial
 
 from willowbark.tools.http.endpoints import Endpoints
-from willowbark.tools.records.registry import cards, offered
+from willowbark.tools.records.registry import cards, list_offered
 
 from .breakage import FaultyServer
 from .plan import DeadBy, FaultPlan
@@ -14,7 +14,7 @@ from .running import FACTOR, QUESTIONS, RunResult, run, side_by_side, silent_los
 from .server import SourceServer
 from .verdict import Figure, Row, exactly
 
-SOURCES = tuple(name for name in offered() if cards()[name].use == "searched")
+SOURCES = tuple(name for name in list_offered() if cards()[name].use == "searched")
 DEATHS: tuple[DeadBy | None, ...] = ("reset", "status", "hang", None)
 """How a source is dead; None has no host of its name."""
 CAUSES = ("the connection broke", "(503)", "no whole answer within", "could not be reached")

@@ -12,7 +12,7 @@ from willowbark.tools.handler import SearchHandler
 from willowbark.tools.http.endpoints import Endpoints
 from willowbark.tools.http.recent import RecentReplies
 from willowbark.tools.http.transport import ExchangeLog, Transport
-from willowbark.tools.records.registry import offered, web_engines
+from willowbark.tools.records.registry import list_offered, web_engines
 from willowbark.tools.search import source_class
 
 from .running import QUESTIONS, run
@@ -58,7 +58,7 @@ class _Bare:
 
 def _asked() -> list[str]:
     """Name the sources: no web engine, whose pages name what no source has, faults or none."""
-    return [name for name in offered() if name not in web_engines()]
+    return [name for name in list_offered() if name not in web_engines()]
 
 
 def quiet_day(runs: int, seed: int) -> Row:

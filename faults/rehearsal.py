@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 from xml.sax.saxutils import escape
 
-from willowbark.tools.library.rows import PublicationRow, StudyRow, read_rows, record_files
+from willowbark.tools.library.rows import PublicationRow, StudyRow, list_record_files, read_rows
 
 from .bundled import BUNDLED, bundled_publications
 from .replies import REPLIES
@@ -43,7 +43,7 @@ def _change(file: Path, fields: Mapping[str, Any]) -> None:
 
 
 def _studies() -> Iterator[dict[str, Any]]:
-    for row, _ in read_rows(record_files(BUNDLED), print):
+    for row, _ in read_rows(list_record_files(BUNDLED), print):
         if isinstance(row, StudyRow):
             yield row.study
 

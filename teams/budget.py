@@ -23,10 +23,12 @@ WARN_SHARE = 0.8
 HANGING_SHARE = 0.5  # of a run's time: a call that waited for longer when the time was up has failed
 BATCH_SHARE = 0.5  # of the list price, for tokens in a batch: both providers charge half
 # Of a run on a common disease, measured by benchmarks/prompt_tokens.py, prompts and answers:
-PUBLICATIONS, NEWS = 60, 6  # found and read in the first round, and added by each later round
+PUBLICATIONS = 60
+NEWS = 6  # found and read in the first round, and added by each later round
 BATCH_TOKENS = 1_500  # of instructions and schema, sent once for each batch of publications
 RECORD_TOKENS = 860  # of a publication, and of what is extracted from it
-CHOICE_TOKENS, JUDGE_TOKENS = 14_000, 6_900  # of a round: its searches, what came and was read of them, its verdict
+CHOICE_TOKENS = 14_000
+JUDGE_TOKENS = 6_900  # of a round: its searches, what came and was read of them, its verdict
 REPORT_TOKENS = 26_000  # the answer, its check and its mending, in the recorded runs
 TEXT_TOKENS = 10_000  # of a full text that is shown whole: two real ones of 25 and 49 thousand characters took 6 and 12
 
@@ -180,7 +182,8 @@ class Budget:
     def failed(self, reason: str) -> None:
         """Count one unanswered call; one that the budget refused is not counted as the model's failure."""
         if reason != BudgetExceeded.__name__:
-            made, failed = self.calls.made + 1, self.calls.failed + 1
+            made = self.calls.made + 1
+            failed = self.calls.failed + 1
             self.calls = ModelCalls(made=made, failed=failed, reason=reason)
 
     def account(self, turns: Sequence[TurnUsage]) -> list[TurnUsage]:

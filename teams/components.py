@@ -72,7 +72,9 @@ def load_component(
         model = ComponentModel.model_validate(content)
         content = model.model_dump()
         named = [name.strip() for name in environ.get(VARIABLE, "").split(",") if name.strip()]
-        providers = {_check_provider(each["provider"], named) for each in _mappings(content) if "provider" in each}
+        providers = {
+            _check_provider(mapping["provider"], named) for mapping in _mappings(content) if "provider" in mapping
+        }
         _check_addresses(content, environ)
         for provider in providers:
             made = _find_class(provider)
@@ -140,9 +142,9 @@ def _is_named(name: str, named: Collection[str]) -> bool:
 def _check_addresses(content: dict[str, Any], environ: Mapping[str, str]) -> None:
     """Refuse servers that the user did not name: a client without its own key would send them the environment's."""
     known = {environ.get(variable, "").strip().rstrip("/") for variable in _NAMED_BY_USER} - {""}
-    for found in _mappings(content):
-        for name in _ADDRESSES & found.keys():
-            value = found[name]
+    for mapping in _mappings(content):
+        for name in _ADDRESSES & mapping.keys():
+            value = mapping[name]
             if not isinstance(value, str) or value.rstrip("/") in known:
                 continue
             url = value if urlsplit(value).scheme in ("http", "https") else f"http://{value}"

@@ -29,7 +29,7 @@ from pydantic import (
 
 from willowbark.tools.errors import UsageError
 from willowbark.tools.records.enclosure import one_line
-from willowbark.tools.records.registry import cards, offered, searchable, without_web
+from willowbark.tools.records.registry import cards, drop_web, list_offered, searchable
 from willowbark.tools.wording import nearest
 
 from .spellings import rename, resolve, respell
@@ -74,7 +74,7 @@ def _known_sources(names: tuple[str, ...]) -> tuple[str, ...]:
         if name not in known:
             keyed = ", ".join(f"{card.name} (with {card.key})" for card in cards().values() if card.needs_key)
             raise ValueError(
-                f"has no source {name!r}{nearest(name, known)}; there are {', '.join(offered())} and {keyed}"
+                f"has no source {name!r}{nearest(name, known)}; there are {', '.join(list_offered())} and {keyed}"
             )
     return tuple(dict.fromkeys(names))
 
@@ -168,7 +168,7 @@ class ToolSettings(_ConfigSection):
     __pydantic_extra__: dict[str, SourceSettings]
 
     sources: Annotated[tuple[str, ...], Field(min_length=1), AfterValidator(_known_sources)] = Field(
-        default_factory=offered
+        default_factory=list_offered
     )
     """The sources to search: all that need no key, and the web by the first engine that can be asked: `brave` with
     `BRAVE_API_KEY`, `serpapi` with `SERPAPI_API_KEY`, `duckduckgo` where the package `ddgs` is installed. The web is
@@ -318,7 +318,7 @@ class Settings(_ConfigSection):
     @property
     def searched_sources(self) -> tuple[str, ...]:
         """The sources that a run searches: those of `tools.sources`, without the web where a library answers."""
-        return self.tools.sources if self.library.path is None else without_web(self.tools.sources)
+        return self.tools.sources if self.library.path is None else drop_web(self.tools.sources)
 
     @classmethod
     def load(cls, path: Path | None = None) -> Self:
@@ -331,7 +331,8 @@ class Settings(_ConfigSection):
             UsageError: an unreadable file, or an invalid setting, named in one line. A file that `path` does not name
                 cannot send keys to a server beyond this machine.
         """
-        file, variables = path or Path(FILE_NAME), _read_environment()
+        file = path or Path(FILE_NAME)
+        variables = _read_environment()
         content = _read(file) if path is not None or os.path.lexists(file) else {}
         own = respell(_changed({}, variables), "environment")
         settings = cls.restored(_merged(respell(content, str(file)), own), str(file), variables)

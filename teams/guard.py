@@ -34,6 +34,7 @@ MOST_CONNECTIONS = 256  # at once; processes usually may have 1,024 files open
 REQUEST_S = 10.0  # for the head of a request, and again for its body
 _STOP_S = 2  # for requests in progress when the server stops
 _LONGEST_BODY = 4 << 20  # bytes
+_UPLOAD_S = 60.0  # for the body of a request with files
 
 
 class Guarded:
@@ -43,10 +44,21 @@ class Guarded:
         inner: the wrapped application.
         any_name: accept any host name, not only the loopback's; such a server needs a token.
         headers: added to every answer that does not set them itself.
+        most_upload: bytes of a form with files; by default as of any request.
     """
 
-    def __init__(self, inner: ASGIApp, *, any_name: bool = False, headers: Mapping[str, str] | None = None) -> None:
-        self._inner, self._any_name, self._headers = inner, any_name, headers or {}
+    def __init__(
+        self,
+        inner: ASGIApp,
+        *,
+        any_name: bool = False,
+        headers: Mapping[str, str] | None = None,
+        most_upload: int = _LONGEST_BODY,
+    ) -> None:
+        self._inner = inner
+        self._any_name = any_name
+        self._headers = headers or {}
+        self._most_upload = most_upload
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request, or refuse one from another site or under another name, late, too long, or invalid JSON."""
@@ -63,7 +75,7 @@ class Guarded:
                 headers = Headers(scope=scope)
                 self._check_names(headers, is_change=scope.get("method") not in _READING)
             if scope.get("method") == "POST":
-                receive = await _read_body(receive, is_json="json" in headers.get("content-type", ""))
+                receive = await self._read_body(receive, headers.get("content-type", ""))
         except HTTPException as refusal:
             if scope["type"] == "websocket":
                 await send({"type": "websocket.close", "code": _POLICY_VIOLATION})
@@ -73,8 +85,15 @@ class Guarded:
         else:
             await self._inner(scope, receive, send_sealed)
 
+    async def _read_body(self, receive: Receive, kind: str) -> Receive:
+        """Read the body of a request of this content type; one with files may be longer, and slower."""
+        if kind.startswith("multipart/form-data") and self._most_upload > _LONGEST_BODY:
+            return await _read_body(receive, self._most_upload, _UPLOAD_S, is_json=False)
+        return await _read_body(receive, _LONGEST_BODY, REQUEST_S, is_json="json" in kind)
+
     def _check_names(self, headers: Headers, *, is_change: bool) -> None:
-        host, origin = headers.get("host", ""), headers.get("origin")
+        host = headers.get("host", "")
+        origin = headers.get("origin")
         try:
             parts = urlsplit(f"//{host}")
             is_plain = parts.port is None or parts.port >= 0  # raises for a port that is none
@@ -92,17 +111,18 @@ class Guarded:
             raise HTTPException(403, "the request comes from another site")
 
 
-async def _read_body(receive: Receive, *, is_json: bool) -> Receive:
-    """Read a request's body, and return what hands it on."""
+async def _read_body(receive: Receive, most: int, seconds: float, *, is_json: bool) -> Receive:
+    """Read a request's body of at most so many bytes in so many seconds, and return what hands it on."""
     message: Message = {"body": b"", "more_body": True}
-    body = b""
+    content = bytearray()
     try:
-        async with asyncio.timeout(REQUEST_S):
+        async with asyncio.timeout(seconds):
             while message.get("more_body", False):
                 message = await receive()
-                body += message.get("body", b"")
-                if len(body) > _LONGEST_BODY:
-                    raise HTTPException(413, "the request is too long")
+                content += message.get("body", b"")
+                if len(content) > most:
+                    raise HTTPException(413, f"the request is longer than {most >> 20} MB")
+        body = bytes(content)
         if is_json:
             json.loads(body)
     except TimeoutError:
@@ -126,7 +146,11 @@ class BoundedConnection(H11Protocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn has it
         """Accept a connection, in place of another if all are taken."""
         if len(self.connections) >= MOST_CONNECTIONS:
-            waiting = [each for each in self.connections if isinstance(each, BoundedConnection) and each._late]
+            waiting = [
+                connection
+                for connection in self.connections
+                if isinstance(connection, BoundedConnection) and connection._late
+            ]
             oldest = min(waiting, key=lambda each: each._late.when() if each._late else 0.0, default=None)
             transport.abort() if oldest is None else oldest._give_up()
         super().connection_made(transport)
@@ -168,8 +192,11 @@ class Tokened:
     """
 
     def __init__(self, inner: ASGIApp, token: str, variable: str, entry: ASGIApp | None = None) -> None:
-        self._inner, self._variable, self._entry = inner, variable, entry
-        self._expected, self._cookie = f"Bearer {token}".encode(), cookie_of(token).encode()
+        self._inner = inner
+        self._variable = variable
+        self._entry = entry
+        self._expected = f"Bearer {token}".encode()
+        self._cookie = cookie_of(token).encode()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request, or refuse it; tokens are compared in constant time."""

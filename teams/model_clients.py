@@ -80,11 +80,11 @@ def model_client(name: str, settings: "Settings", environ: Mapping[str, str] = o
     except ImportError:
         raise MissingExtra(f"{prefix}/…", prefix) from None
     given = provider.config(model, settings.llm, environ)
-    from willowbark.agents.asking.batches import through_batches  # noqa: PLC0415  agents take most of a second
+    from willowbark.agents.asking.batches import send_through_batches  # noqa: PLC0415  agents take most of a second
     from willowbark.agents.autogen import http_client, patch_provider_client  # noqa: PLC0415
 
     try:
-        client = patch_provider_client(client_class(**given), through_batches)
+        client = patch_provider_client(client_class(**given), send_through_batches)
     except (TypeError, ValueError) as error:
         raise UsageError(
             f"model {name!r}: its client refuses these settings ({' '.join(str(error).split())})"
@@ -104,10 +104,12 @@ def _cap_answers(http: Any, timeout_s: float) -> None:
 
     class CappedBody(library.AsyncByteStream):  # type: ignore[misc]
         def __init__(self, inner: Any, until: float) -> None:
-            self._inner, self._until = inner, until
+            self._inner = inner
+            self._until = until
 
         async def __aiter__(self) -> AsyncIterator[bytes]:
-            read, chunks = 0, aiter(self._inner)
+            read = 0
+            chunks = aiter(self._inner)
             while True:
                 try:
                     async with asyncio.timeout_at(self._until):
@@ -238,7 +240,8 @@ def model_of(client: "ChatCompletionClient") -> "Model":
 
     from .ledger import Model  # noqa: PLC0415
 
-    analyst, kind = analyst_name(client), type(client)
+    analyst = analyst_name(client)
+    kind = type(client)
     provider = next((name for name in PROVIDERS if f".models.{name}" in kind.__module__), None)
     if any(base.__name__ == "BaselineChatCompletionClient" for base in kind.__mro__):
         name = BASELINE

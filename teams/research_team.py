@@ -48,7 +48,7 @@ from willowbark.agents.specialists import ROLES, specialist_agent
 from willowbark.tools.contracts.run_contract import explainer
 from willowbark.tools.errors import UsageError
 from willowbark.tools.http.transport import Transport
-from willowbark.tools.library import endpoints_of_environment
+from willowbark.tools.library import read_environment
 from willowbark.tools.questions import follow_up, parse_question
 from willowbark.tools.records.registry import searchable
 
@@ -219,7 +219,8 @@ class ResearchTeam(PolicyGroupChat, Component[ResearchTeamConfig]):
     @classmethod
     def _from_config(cls, config: SelectorGroupChatConfig) -> Self:
         assert isinstance(config, ResearchTeamConfig)
-        ends, context = config.termination_condition, config.model_context
+        ends = config.termination_condition
+        context = config.model_context
         return cls(
             [_load_member(member) for member in config.participants],
             ChatCompletionClient.load_component(config.model_client),
@@ -245,7 +246,7 @@ class ResearchTeam(PolicyGroupChat, Component[ResearchTeamConfig]):
         """Open a connection to the sources for as long as the team runs, and let its agents join the run."""
         own = None
         if self._joined is None and self._transport is None:
-            endpoints = endpoints_of_environment()
+            endpoints = read_environment()
             own = Transport(endpoints, explain=explainer(endpoints))
             held.push_async_callback(own.close)
         run = self._joined or RunContext(own or self._transport)
@@ -272,9 +273,10 @@ def default_participants(
         approver: asks a person before the report; None skips this.
         roles: other models for `reader`, `specialist`, `judge`, `report`; None sets none.
     """
-    settings, roles = settings or Settings(), roles or {}
+    settings = settings or Settings()
+    roles = roles or {}
     asked = settings.research
-    is_baseline = all(isinstance(each, BaselineChatCompletionClient) for each in (model_client, *roles.values()))
+    is_baseline = all(isinstance(role, BaselineChatCompletionClient) for role in (model_client, *roles.values()))
     fallback = None if is_baseline else BaselineChatCompletionClient(estimates_tokens=False)
     specialists: list[ChatAgent | Team] = [
         specialist_agent(

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from willowbark.tools.errors import UsageError
-from willowbark.tools.records.registry import default_engine, offered, web_engines, without_web
+from willowbark.tools.records.registry import choose_engine, drop_web, list_offered, web_engines
 
 SETTINGS: Mapping[str, str] = {
     "research.max_tokens": "research.limits.max_tokens",
@@ -101,7 +101,7 @@ def _choose_engine(settings: dict[str, Any], where: str) -> None:
     engine = options.pop("engine", None)
     if engine is not None and engine not in web_engines():
         raise UsageError(f"{where}: tools.{WEB}.engine: there is no {engine!r}; there are {', '.join(web_engines())}")
-    chosen = engine or default_engine() or web_engines()[-1]
+    chosen = engine or choose_engine() or web_engines()[-1]
     for name, value in options.items():
         _put(settings, f"tools.{chosen}.{name}", value)
     sources = _look_up(settings, "tools.sources")
@@ -109,7 +109,7 @@ def _choose_engine(settings: dict[str, Any], where: str) -> None:
         names = [SOURCES.get(str(name), name) for name in sources]
         _put(settings, "tools.sources", [chosen if name == WEB else name for name in names])
     elif sources is None and engine is not None:
-        _put(settings, "tools.sources", [*without_web(offered()), engine])
+        _put(settings, "tools.sources", [*drop_web(list_offered()), engine])
 
 
 def _copy(content: Mapping[str, Any]) -> dict[str, Any]:

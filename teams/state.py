@@ -47,7 +47,8 @@ def state_of(ledger: Ledger, run_id: str, iteration: int | None = None) -> Resea
     """
     run = ledger.run(run_id)
     turns = [turn for turn in ledger.turns(run_id) if iteration is None or turn.iteration <= iteration]
-    found, verdicts = findings_of(turns), [turn for turn in turns if turn.type == "AssessmentMessage"]
+    found = findings_of(turns)
+    verdicts = [turn for turn in turns if turn.type == "AssessmentMessage"]
     return ResearchState(
         query_id=run_id,
         question=run.question,

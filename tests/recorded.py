@@ -16,7 +16,7 @@ from willowbark.tools.http.attempts import RetryPolicy
 from willowbark.tools.http.endpoints import Endpoints, RateLimiter
 from willowbark.tools.http.transport import ExchangeLog, Transport
 from willowbark.tools.search import Source
-from willowbark.tools.sources.publications import without_markup
+from willowbark.tools.sources.publications import remove_markup
 
 Answer = httpx.Response | Callable[[httpx.Request], httpx.Response]
 S = TypeVar("S", bound=Source)
@@ -132,7 +132,7 @@ def recorded_papers(word: str = "") -> list[dict[str, Any]]:
     return [
         {
             **{name: hit[name] for name in ("pmid", "doi", "title") if name in hit},
-            "abstract": without_markup(hit["abstractText"]),
+            "abstract": remove_markup(hit["abstractText"]),
             "authors": [each["fullName"] for each in hit.get("authorList", {}).get("author", ()) if "fullName" in each],
             "types": hit.get("pubTypeList", {}).get("pubType", []),
         }

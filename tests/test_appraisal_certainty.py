@@ -213,7 +213,21 @@ REVIEW = item(key="pmid:50", design="systematic_review", size=900)
             "Imprecision: 206 participants compared; optimal information size 400 (-1).",
         ),
         (several(2, size=40), "low", "Imprecision: 80 participants compared; optimal information size 400 (-2)."),
-        (several(2, size=None), "moderate", "200 participants compared (2 of unreported size taken as 100 each)"),
+        (
+            several(2, size=None),
+            "moderate",
+            "Imprecision: 2 studies of unreported size; optimal information size 400 (-1)",
+        ),
+        (
+            [*several(3, size=120), item(key="pmid:9", size=None)],
+            "moderate",
+            "Imprecision: 360 participants compared, 1 study of unreported size; optimal information size 400 (-1)",
+        ),
+        (
+            several(2, size=None, trial_size=300),
+            "moderate",
+            "Imprecision: 300 participants compared, half of all arms of 2 studies among them; optimal",
+        ),
         (several(2, design="cohort"), "low", "Starts at low: 2 observational studies supporting."),
         (several(2, tested=False), "very_low", "Starts at very low: 2 other records (blinded RCT) supporting."),
         (

@@ -48,7 +48,7 @@ def test_the_direction_is_the_verdict_of_the_reading(fields: dict[str, Any], dir
 
 def test_the_item_holds_what_was_read_and_nothing_else() -> None:
     item = appraised(
-        paper(),
+        paper(text=f"The primary outcome was attacks. {TEXT}"),
         effect="better",
         match="complication",
         kind="surrogate",
@@ -113,15 +113,23 @@ def test_the_participants_of_a_review_on_several_drugs_are_no_drugs_own() -> Non
     assert (alone.item.sample_size, several.item.sample_size) == (5000, None)
 
 
-@pytest.mark.parametrize("role", ["comparator", "mentioned"])
-def test_a_study_that_does_not_test_the_drug_supports_it_with_very_low_certainty(role: str) -> None:
+@pytest.mark.parametrize(("role", "design"), [("comparator", "rct"), ("mentioned", "review")])
+def test_a_study_that_does_not_test_the_drug_supports_it_with_very_low_certainty(role: str, design: str) -> None:
     pool = [paper(str(number)) for number in range(1, 5)]
-    [found] = appraise_candidates(
-        parse_question(QUESTION), pool, Readings(ScriptedReader(effect="better", role=role, participants=90))
-    )
+    scripted = ScriptedReader(effect="better", role=role, design=design, participants=90)
+    [found] = appraise_candidates(parse_question(QUESTION), pool, Readings(scripted))
 
     assert len(found.appraisal.supporting) == 4
     assert found.appraisal.certainty.level == "very_low"
+
+
+def test_a_trial_that_mentions_another_drug_as_effective_says_nothing_of_it() -> None:
+    found = appraised(paper(), effect="better", role="mentioned", design="rct")
+    assert (found.item.says, found.item.direction.value) == ("none", "not assessed")
+
+
+def test_a_primary_outcome_is_told_only_of_a_record_that_names_one() -> None:
+    assert appraised(paper(), effect="better", primary="met").item.primary == "not_reported"
 
 
 def test_a_models_reading_counts_before_the_learned_one_which_stands_beside_it() -> None:

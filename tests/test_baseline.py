@@ -22,12 +22,12 @@ from willowbark.agents.asking import ask
 from willowbark.agents.asking.drafts import JudgeDraft, ReportDraft
 from willowbark.agents.assessment import AssessmentRequest, progress
 from willowbark.agents.baseline import BaselineChatCompletionClient
-from willowbark.agents.baseline.assessing import assessment, draft
+from willowbark.agents.baseline.assessing import assessment, make_draft
 from willowbark.agents.report.writing import DraftRequest
 from willowbark.tools.appraisal.appraised import Readings
 from willowbark.tools.appraisal.candidates import appraise_candidates
 from willowbark.tools.questions import parse_question, preprocess_query
-from willowbark.tools.questions.trials import trial_queries
+from willowbark.tools.questions.trials import list_trial_queries
 from willowbark.tools.records.enclosure import enclose, new_marker
 from willowbark.tools.records.evidence import Evidence
 from willowbark.tools.search import SourceReply, Status
@@ -53,7 +53,7 @@ async def chosen(*messages: LLMMessage) -> dict[str, list[str]]:
     return found
 
 
-TRIALS = tuple(trial_queries(parse_question(QUESTION)))
+TRIALS = tuple(list_trial_queries(parse_question(QUESTION)))
 
 
 async def test_the_first_round_asks_every_source_but_the_one_that_lists_the_same_drugs_as_another() -> None:
@@ -144,7 +144,7 @@ def to_draft(*records: Evidence, question: str = QUESTION) -> DraftRequest:
 
 
 @pytest.mark.parametrize(
-    ("answer_type", "request_of"), [(JudgeDraft, to_assess), (ReportDraft, to_draft)], ids=["assess", "draft"]
+    ("answer_type", "request_of"), [(JudgeDraft, to_assess), (ReportDraft, to_draft)], ids=["assess", "make_draft"]
 )
 async def test_equal_requests_get_equal_answers_whatever_the_words(
     answer_type: type[BaseModel], request_of: Callable[[Evidence], BaseModel]
@@ -163,10 +163,10 @@ async def test_equal_requests_get_equal_answers_whatever_the_words(
 
 
 async def test_claims_are_sentences_of_the_records() -> None:
-    claims = draft(to_draft(TRIAL)).claims
+    claims = make_draft(to_draft(TRIAL)).claims
     assert claims
     assert [claim for claim in claims if claim.quote not in TRIAL.content] == []
-    assert draft(to_draft(TRIAL).model_copy(update={"records": []})).claims == [], "nothing of what is not shown"
+    assert make_draft(to_draft(TRIAL).model_copy(update={"records": []})).claims == [], "nothing of what is not shown"
 
 
 @pytest.mark.parametrize(

@@ -8,13 +8,13 @@ from recorded import recorded
 from trust_sample import PREPRINT_DOI, PUBLISHED_DOI
 
 from willowbark.tools.errors import UnreadableReply
-from willowbark.tools.sources.studies.biorxiv import parse_publication, published_version, their_number
+from willowbark.tools.sources.studies.biorxiv import fetch_published_doi, parse_own_number, parse_publication
 
 
 @pytest.mark.parametrize("version", ["", "v2"])
 async def test_a_preprint_leads_to_its_article_whatever_its_version(version: str) -> None:
     async with recorded() as way:
-        found = await published_version(PREPRINT_DOI + version, way)
+        found = await fetch_published_doi(PREPRINT_DOI + version, way)
 
     assert found == PUBLISHED_DOI
 
@@ -22,7 +22,7 @@ async def test_a_preprint_leads_to_its_article_whatever_its_version(version: str
 async def test_a_preprint_that_neither_server_knows_of_as_published_has_none() -> None:
     seen = list[httpx.Request]()
     async with recorded(seen=seen) as way:
-        assert await published_version("10.1101/2021.03.23.21254186", way) is None
+        assert await fetch_published_doi("10.1101/2021.03.23.21254186", way) is None
 
     assert {request.url.path.split("/")[3] for request in seen} == {"medrxiv", "biorxiv"}
 
@@ -31,9 +31,9 @@ async def test_a_preprint_that_neither_server_knows_of_as_published_has_none() -
 async def test_what_is_not_theirs_is_not_asked_about(doi: str) -> None:
     seen = list[httpx.Request]()
     async with recorded(seen=seen) as way:
-        assert await published_version(doi, way) is None
+        assert await fetch_published_doi(doi, way) is None
 
-    assert (seen, their_number(doi)) == ([], None)
+    assert (seen, parse_own_number(doi)) == ([], None)
 
 
 def test_the_older_name_of_the_preprints_doi_is_read_too() -> None:

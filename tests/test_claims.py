@@ -5,7 +5,7 @@ from builders import record
 from hypothesis import given
 from hypothesis import strategies as st
 
-from willowbark.agents.asking.claims import Claim, locate, passage_of, verify
+from willowbark.agents.asking.claims import Claim, check_passage, locate, verify
 from willowbark.tools.appraisal import AppraisedItem, Direction
 from willowbark.tools.reading.reading import StudyDesign
 
@@ -120,14 +120,14 @@ ASKS = "Does propranolol prevent migraine in all patients?"
 def test_an_order_or_a_question_is_no_result_however_politely_it_is_put(quote: str) -> None:
     told = f"METHODS: A trial. RESULTS: {QUOTE}. {' '.join([ORDER, *POLITE, ASKS])}"
     held = record("11111111", "Propranolol in migraine", told)
-    assert passage_of(claim(quote=quote), held, None) == "quotes an order or a question, which reports nothing"
+    assert check_passage(claim(quote=quote), held, None) == "quotes an order or a question, which reports nothing"
 
 
 def test_a_quote_that_names_another_drug_of_the_title_is_not_on_this_one() -> None:
     both = record("4", "Propranolol and topiramate in migraine", "Topiramate reduced migraine attacks by 44%.")
     told = claim(quote="Topiramate reduced migraine attacks by 44%.", evidence_key="pmid:4")
 
-    assert passage_of(told, both, Direction.supports) == "is on propranolol, which its quote is not"
+    assert check_passage(told, both, Direction.supports) == "is on propranolol, which its quote is not"
     compared = read_as(Direction.contradicts, "pmid:4", "propranolol", against="topiramate")
     assert len(verify([told], [both], compared).kept) == 1
 
@@ -170,7 +170,7 @@ def test_a_quote_is_a_whole_result_but_for_its_heading_and_on_its_drug_by_class_
     abstract: str, quote: str, why: str | None
 ) -> None:
     paper = record("4", "Prevention of migraine", abstract)
-    said = passage_of(claim(quote=quote, evidence_key="pmid:4"), paper, Direction.supports)
+    said = check_passage(claim(quote=quote, evidence_key="pmid:4"), paper, Direction.supports)
     assert not isinstance(said, str) if why is None else why in str(said)
 
 
@@ -186,7 +186,7 @@ def test_a_class_speaks_for_its_members_alone_and_only_where_the_record_is_read_
         ("topiramate", MISSPELT, None, False),
     ):
         made = claim(drug=drug, quote=quote, evidence_key="pmid:2")
-        assert isinstance(passage_of(made, held, direction), str) is not stands, (drug, quote)
+        assert isinstance(check_passage(made, held, direction), str) is not stands, (drug, quote)
 
 
 def test_repeats_are_kept_once() -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 import csv
+import html
 import io
 import json
 from datetime import UTC, datetime, timedelta
@@ -9,16 +10,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from builders import QUESTION, TRIAL, ScriptedReader
+from builders import QUESTION, TRIAL, ScriptedReader, scripted
 from typer.testing import CliRunner, Result
 
 from willowbark.agents.approval import Approval, ApprovalAnswer, ApprovalRequest, proposals_of
 from willowbark.agents.exports import render
 from willowbark.agents.report.model import ResearchReport
 from willowbark.teams.faces.cli import app
-from willowbark.teams.faces.review import review, rows_of
+from willowbark.teams.faces.review import list_run_rows, review
 from willowbark.teams.ledger import DEFAULT_PATH, Ledger
-from willowbark.teams.run.changes import key_of, read_table
+from willowbark.teams.run.changes import key_of
+from willowbark.teams.run.edited_tables import is_table_of_evidence, read_table
 from willowbark.teams.run.history import find_run, stored_report, without_clock
 from willowbark.teams.run.research import replay, research
 from willowbark.tools.appraisal.appraised import Readings
@@ -452,6 +454,92 @@ def test_a_report_corrects_its_run_from_python(inside: Path) -> None:
         ResearchReport.model_validate(report.model_dump()).correct(drug=drug, set_aside=True)
 
 
+def test_a_report_answers_follow_ups_from_python_and_a_notebook_shows_them(inside: Path) -> None:
+    report = report_of_run()
+    _, drug = supporting_row(report)
+    answer = report.ask(f"Is {drug} effective? <b>")
+    shown = answer._repr_html_()
+
+    assert answer.drugs[0].drug == drug
+    assert answer.drugs[0].said in html.unescape(shown)
+    assert answer.disclaimer in html.unescape(shown)
+    assert "<b>" not in shown
+    assert [one.sentence for one in answer.drugs[0].quoted if one.sentence not in html.unescape(shown)] == []
+    with pytest.raises(UsageError, match="of no run that was kept"):
+        ResearchReport.model_validate(report.model_dump()).ask("Is it safe?")
+
+
+def test_a_model_writes_the_answer_again_and_later_corrections_and_replays_keep_it(inside: Path) -> None:
+    report = report_of_run()
+    key, drug = supporting_row(report)
+    other = next(row for row in report.evidence_table if row.direction == "supports" and row.drug != drug)
+    mended = report.correct(key, drug=drug, says="contradicts", by="Anna")
+    sentence = {"text": f"A study found no benefit of {drug}.", "keys": [key]}
+    draft = {"answer": [sentence], "drugs": [], "mechanism": [], "would_change": []}
+    verdict = {"verdicts": [{"number": 1, "words": "", "borne_out": "yes", "advises": False}]}
+    written = mended.rewrite(scripted(json.dumps(draft), json.dumps(verdict)))
+    assert written.written is not None
+    assert [each.text for each in written.written.answer] == [sentence["text"]]
+    assert written.written.outdated == []
+
+    later = written.correct(other.key, drug=other.drug, says="inconclusive", by="Anna")
+    assert later.written is not None
+    assert later.written.answer == written.written.answer
+    assert later.written.outdated == [other.key]
+    taken_back = later.correct(key, drug=drug, undo=True, by="Anna")
+    assert taken_back.written is not None
+    assert taken_back.written.is_stale(taken_back.written.answer[0])
+    with Ledger.existing(DEFAULT_PATH) as ledger:
+        again = asyncio.run(replay(find_run("last"), ledger))
+    assert without_clock(again.model_dump(mode="json")) == without_clock(taken_back.model_dump(mode="json"))
+
+
+def test_a_run_without_a_language_model_says_so_when_asked_to_write_again(inside: Path) -> None:
+    result = invoke("correct", "last", "--rewrite")
+
+    assert result.exit_code == 2, result.output
+    assert "was read without a language model" in result.stderr
+
+
+def test_an_edited_workbook_corrects_as_a_table_does_and_lists_what_was_said(inside: Path) -> None:
+    openpyxl = pytest.importorskip("openpyxl")
+    report = report_of_run()
+    key, drug = supporting_row(report)
+    path = inside / "evidence.xlsx"
+    path.write_bytes(render(report, "xlsx"))
+    assert read_table(path, report) == []
+    book = openpyxl.load_workbook(path)
+    sheet = book["Evidence"]
+    places = {cell.value: cell.column for cell in sheet[1]}
+    for line in range(2, sheet.max_row + 1):
+        if (sheet.cell(line, places["key"]).value, sheet.cell(line, places["drug"]).value) == (key, drug):
+            sheet.cell(line, places["reviewer_verdict"]).value = "contradicts"
+            sheet.cell(line, places["reviewer_note"]).value = "arms swapped"
+            sheet.cell(line, places["sample_size"]).value = 33.0
+    book.save(path)
+    assert [(each.says, each.field, each.value) for each in read_table(path, report)] == [
+        ("contradicts", None, None),
+        (None, "deciding.participants", 33),
+    ]
+    assert invoke("correct", "last", "--from", "evidence.xlsx", "--by", "Anna").exit_code == 0
+    (inside / "after.xlsx").write_bytes(render(report_of_run(), "xlsx"))
+    words = openpyxl.load_workbook(inside / "after.xlsx")["Corrections"]
+    rows = [[cell.value for cell in row] for row in words.iter_rows()]
+    assert rows[0] == ["record", "drug", "correction", "by", "on"]
+    assert [row[3] for row in rows[1:]] == ["Anna"]
+    assert "arms swapped" in str(rows[1][2])
+
+
+@pytest.mark.parametrize("content", [b"PK\x03\x04 is cut", b"\xff\xfe\x00", b"TY  - JOUR\nER  - \n"])
+def test_what_is_no_table_is_said_in_a_line_and_is_told_from_records(inside: Path, content: bytes) -> None:
+    (inside / "table.xlsx").write_bytes(content)
+    result = invoke("correct", "last", "--from", "table.xlsx")
+
+    assert result.exit_code == 2, result.output
+    assert result.stderr.startswith("willowbark: table.xlsx: is no") or "is not UTF-8" in result.stderr
+    assert not is_table_of_evidence(inside / "table.xlsx")
+
+
 def test_setting_a_drug_aside_at_the_approval_is_a_correction(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from willowbark.agents.approver import ApproverAgent
 
@@ -496,7 +584,7 @@ def test_readers_who_differ_are_likelier_wrong() -> None:
 
 
 def test_review_asks_blind_and_counts_what_a_person_has_seen(inside: Path) -> None:
-    rows = rows_of(find_run("last"), 2)
+    rows = list_run_rows(find_run("last"), 2)
     said = list[str]()
     answers = iter(["z", "c", "q"])
     moved = review(
@@ -509,7 +597,9 @@ def test_review_asks_blind_and_counts_what_a_person_has_seen(inside: Path) -> No
     (kept,) = read_corrections(Path(CORRECTIONS_FILE)).all
     assert (kept.says, kept.who) == ("contradicts", "Anna")
     assert kept.seconds is not None
-    assert rows[0].record not in [row.record for row in rows_of(find_run("last"), 100) if row.drug == rows[0].drug]
+    assert rows[0].record not in [
+        row.record for row in list_run_rows(find_run("last"), 100) if row.drug == rows[0].drug
+    ]
 
 
 def test_review_in_a_pipe_lists_the_rows(inside: Path) -> None:

@@ -7,7 +7,7 @@ import pytest
 from recorded import recorded
 from trust_sample import CLEAN_DOI, RETRACTED_DOI, SILENT_DOI
 
-from willowbark.tools.sources.studies.crossref import parse_work, updates
+from willowbark.tools.sources.studies.crossref import fetch_updates, parse_work
 
 
 def work(*notices: dict[str, Any], **more: Any) -> dict[str, Any]:
@@ -16,7 +16,7 @@ def work(*notices: dict[str, Any], **more: Any) -> dict[str, Any]:
 
 async def test_a_retraction_is_found_with_its_notice_date_and_who_says_so() -> None:
     async with recorded() as way:
-        said = (await updates([RETRACTED_DOI.upper()], way))[RETRACTED_DOI]
+        said = (await fetch_updates([RETRACTED_DOI.upper()], way))[RETRACTED_DOI]
 
     assert said.retracted
     number = "10.1016/s0140-6736(10)60175-4"
@@ -33,8 +33,8 @@ async def test_works_are_asked_about_together_and_one_that_crossref_does_not_kno
     seen = list[httpx.Request]()
     async with recorded(seen=seen) as way:
         way.endpoints = way.endpoints.model_copy(update={"email": "someone@example.org"})
-        found = await updates([CLEAN_DOI, "10.5555/a,b", SILENT_DOI], way)
-        assert await updates(["no doi"], way) == {}
+        found = await fetch_updates([CLEAN_DOI, "10.5555/a,b", SILENT_DOI], way)
+        assert await fetch_updates(["no doi"], way) == {}
 
     assert {doi: said.notices for doi, said in found.items()} == {CLEAN_DOI: []}
     [asked] = [request.url.params for request in seen]

@@ -16,6 +16,7 @@ from textwrap import indent
 from typing import Any, get_args
 
 import pytest
+from benchmarks.__main__ import BENCHMARKS
 from builders import run_python
 from typer.main import get_command
 
@@ -109,10 +110,18 @@ def test_links_between_pages_lead_somewhere() -> None:
 
 def test_every_make_target_that_is_named_exists() -> None:
     targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
+    targets |= {f"bench-{name}" for name in BENCHMARKS}
     texts = [page.read_text(encoding="utf-8") for page in PAGES]
     named = {name for text in texts for name in re.findall(r"`make ([a-z-]+)`", text)}
 
     assert named <= targets
+
+
+def test_every_benchmark_that_make_runs_exists() -> None:
+    modules = {module for benchmark in BENCHMARKS.values() for module in benchmark.modules}
+    paths = [ROOT / (module.replace(".", "/") if "." in module else f"benchmarks/{module}") for module in modules]
+
+    assert [path.name for path in paths if not path.with_suffix(".py").is_file()] == []
 
 
 @pytest.mark.parametrize(("page", "kind", "shown"), [(page.name, kind, text) for page, kind, text in BLOCKS])

@@ -22,7 +22,7 @@ from willowbark.agents.asking.drafts import (
     ReportDraft,
     StudiesDraft,
     WrittenDraft,
-    strict,
+    make_strict,
 )
 from willowbark.agents.asking.fits import FitsDraft
 from willowbark.teams.config import LLMSettings, Settings
@@ -37,7 +37,7 @@ needs_openai = pytest.mark.skipif(find_spec("openai") is None, reason="willowbar
 
 @each_draft
 def test_openais_strict_mode_has_no_objection(draft: type[Draft]) -> None:
-    assert strict_problem(strict(draft.model_json_schema())) is None
+    assert strict_problem(make_strict(draft.model_json_schema())) is None
 
 
 def test_the_rules_of_strict_mode_bite() -> None:
@@ -74,7 +74,7 @@ def test_reasons_come_before_scores_and_quotes_before_what_they_are_taken_for() 
 
 
 def test_what_is_beyond_its_bounds_is_cut_not_refused() -> None:
-    long = rote(strict(JudgeDraft.model_json_schema()))
+    long = rote(make_strict(JudgeDraft.model_json_schema()))
     endless = [{"closes": "x", "specialist": "literature", "query": "migraine OR " * 150}] * 40
     gaps = ["x" * 5000] * 200
     long |= {"gaps": gaps, "reasoning": "y" * 1_000_000, "next_searches": endless}

@@ -6,8 +6,9 @@ import pytest
 from builders import evidence
 
 from willowbark.tools.appraisal.candidates import named_drugs
+from willowbark.tools.reading.document import Document
 from willowbark.tools.records.evidence import Evidence
-from willowbark.tools.works.drug_names import codes_in, is_code
+from willowbark.tools.works.drug_names import find_codes, is_code, note_codes
 
 
 def trial_of(*interventions: dict[str, Any]) -> Evidence:
@@ -32,4 +33,30 @@ def test_a_drug_under_a_research_code_is_known_by_its_other_names() -> None:
 def test_codes_are_learnt_from_trials_that_give_them_for_one_drug() -> None:
     one = trial_of({"name": "Finerenone", "other_names": ["BAY 94-8862", "Kerendia"]})
     two = trial_of({"name": "Finerenone and losartan", "other_names": ["Finerenone", "Losartan", "XX 1234"]})
-    assert codes_in([one, two]) == {"finerenone": ["BAY 94-8862"]}
+    assert find_codes([one, two]) == {"finerenone": ["BAY 94-8862"]}
+
+
+CODED = {"name": "Finerenone", "other_names": ["ZZQ-4471"]}
+
+
+@pytest.mark.parametrize("written", ["ZZQ-4471", "ZZQ 4471", "zzq4471"])
+def test_a_publication_that_names_a_code_is_on_the_drug_that_a_registered_trial_calls_so(written: str) -> None:
+    paper = evidence(f"{written} lowered albuminuria more than placebo in diabetic nephropathy.")
+    _, noted = note_codes([trial_of(CODED), paper])
+
+    assert named_drugs(paper) == []
+    assert named_drugs(noted) == ["finerenone"]
+    document = Document.of(noted)
+    assert [document.whole[start:end] for _, start, end in document.drugs] == [written]
+    assert noted.content == paper.content
+
+
+def test_a_code_of_two_drugs_or_of_few_figures_or_within_a_longer_one_tells_nothing() -> None:
+    others = {"name": "Losartan", "other_names": ["ZZQ-4471"]}
+    short = {"name": "Finerenone", "other_names": ["D3"]}
+    paper = evidence("ZZQ-4471 and D3 lowered albuminuria.")
+    longer = evidence("ZZQ-44710 lowered albuminuria.")
+
+    assert note_codes([trial_of(CODED), trial_of(others), paper])[-1] == paper
+    assert note_codes([trial_of(short), paper])[-1] == paper
+    assert note_codes([trial_of(CODED), longer])[-1] == longer

@@ -13,7 +13,7 @@ import pytest
 from willowbark.tools.errors import UsageError
 from willowbark.tools.http import endpoints as endpoints_module
 from willowbark.tools.http.endpoints import Endpoints, RateLimiter
-from willowbark.tools.library import endpoints_of_environment
+from willowbark.tools.library import read_environment
 
 KEY = "canary-3f9a"
 
@@ -29,7 +29,7 @@ def test_a_key_raises_pubmeds_limit_and_is_never_shown() -> None:
 
 @pytest.mark.parametrize("blank", [{}, {"NCBI_API_KEY": "", "NCBI_EMAIL": " "}, {"WILLOWBARK_LIBRARY__PATH": " "}])
 def test_blank_settings_are_none(blank: dict[str, str]) -> None:
-    endpoints = endpoints_of_environment(blank)
+    endpoints = read_environment(blank)
 
     assert endpoints == Endpoints()
     assert endpoints.email is None
@@ -66,7 +66,7 @@ def test_a_source_that_is_unknown_or_lacks_its_key_is_named_with_those_there_are
     [
         Endpoints.public({"BRAVE_API_KEY": KEY}),
         Endpoints.at("http://127.0.0.1:8000"),
-        endpoints_of_environment({"WILLOWBARK_LIBRARY__PATH": "bundled"}),
+        read_environment({"WILLOWBARK_LIBRARY__PATH": "bundled"}),
     ],
     ids=["key", "server", "library"],
 )
@@ -145,6 +145,19 @@ async def test_requests_held_up_by_a_busy_loop_do_not_start_at_once(monkeypatch:
 
     assert len(moments) == 8
     assert max(sum(start <= moment < start + 0.3 for moment in moments) for start in moments) <= 5
+
+
+async def test_a_burst_runs_ahead_of_the_pace_and_no_minute_has_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = Clock(held_until=1000.0)
+    monkeypatch.setattr(endpoints_module, "time", clock)
+    limiter, moments = RateLimiter(sleep=clock.sleep), list[float]()
+    for _ in range(90):
+        await limiter.wait("source", 40 / 60, burst=4)
+        moments.append(clock.now)
+
+    assert moments[4] == moments[0]
+    assert moments[5] - moments[4] == pytest.approx(1.5)
+    assert max(sum(start <= moment < start + 60 for moment in moments) for start in moments) <= 50
 
 
 @pytest.mark.parametrize("where", ["below a file", "a folder", "no database"])

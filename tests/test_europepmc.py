@@ -8,8 +8,8 @@ from recorded import Answer, answering, recorded
 
 from willowbark.tools.http.attempts import RetryPolicy
 from willowbark.tools.search import Status
-from willowbark.tools.sources.publications import without_markup
-from willowbark.tools.sources.studies.europepmc import EuropePMC, by_numbers, parse_record, translated
+from willowbark.tools.sources.publications import remove_markup
+from willowbark.tools.sources.studies.europepmc import EuropePMC, by_numbers, parse_record, translate_query
 
 
 def hit(number: str = "1", source: str = "MED", **more: Any) -> dict[str, Any]:
@@ -83,7 +83,7 @@ SOUGHT = {
 
 @pytest.mark.parametrize(("query", "sent"), SOUGHT.values(), ids=SOUGHT)
 def test_words_without_a_field_are_sought_where_a_paper_says_what_it_is_about(query: str, sent: str) -> None:
-    assert translated(query) == sent
+    assert translate_query(query) == sent
 
 
 async def test_a_later_page_that_fails_loses_no_earlier_one() -> None:
@@ -225,4 +225,4 @@ TEXTS = {
 
 @pytest.mark.parametrize(("markup", "text"), TEXTS.values(), ids=TEXTS)
 def test_only_real_tags_are_taken_away(markup: str, text: str) -> None:
-    assert without_markup(markup) == text
+    assert remove_markup(markup) == text

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from willowbark.agents.exports import render
-from willowbark.agents.exports.citations import citation_key, escape_latex
+from willowbark.agents.exports.citations import escape_latex, make_citation_key
 from willowbark.agents.report.model import ResearchReport
 
 PREPRINT = reference(
@@ -171,7 +171,7 @@ def test_names_of_people_are_taken_apart_and_groups_kept_whole() -> None:
 
 @given(st.sets(st.text(min_size=1, max_size=60), min_size=2, max_size=10))
 def test_different_records_have_different_keys(names: set[str]) -> None:
-    keys = {citation_key(f"url:{name}") for name in names}
+    keys = {make_citation_key(f"url:{name}") for name in names}
     assert len(keys) == len(names)
     assert [key for key in keys if not (key.isascii() and key.replace("-", "").isalnum())] == []
 

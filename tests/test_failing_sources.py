@@ -23,16 +23,16 @@ from willowbark.tools.handler import SearchHandler
 from willowbark.tools.http.transport import Transport
 from willowbark.tools.records.registry import searchable
 from willowbark.tools.search import Status, source_class
-from willowbark.tools.sources.studies.biorxiv import published_version
-from willowbark.tools.sources.studies.crossref import updates
-from willowbark.tools.sources.studies.openalex import work
+from willowbark.tools.sources.studies.biorxiv import fetch_published_doi
+from willowbark.tools.sources.studies.crossref import fetch_updates
+from willowbark.tools.sources.studies.openalex import fetch_work
 from willowbark.tools.toolbox import SourceTool, asked_by
 
 DRUG = "propranolol"
 LOOKUPS: dict[str, Callable[[Transport], Awaitable[object]]] = {
-    "crossref": lambda transport: updates(["10.1136/bmj.n71"], transport),
-    "biorxiv": lambda transport: published_version("10.1101/2021.03.23.21254186", transport),
-    "openalex": lambda transport: work("10.1016/s0140-6736(97)11096-0", transport),
+    "crossref": lambda transport: fetch_updates(["10.1136/bmj.n71"], transport),
+    "biorxiv": lambda transport: fetch_published_doi("10.1101/2021.03.23.21254186", transport),
+    "openalex": lambda transport: fetch_work("10.1016/s0140-6736(97)11096-0", transport),
 }
 Breaking = Callable[[Reply], Reply]
 

@@ -22,4 +22,4 @@ def test_hardly_any_forgery_passes_and_no_cut_quote(found: list[Told]) -> None:
 def test_what_a_record_says_stands_in_its_own_words(found: list[Told]) -> None:
     made = [(each, claim(each)) for each in found]
     refused = [one.quote for each, one in made if one is not None and not verified(one, each.record)]
-    assert len(refused) == 3, refused
+    assert len(refused) == 2, refused

@@ -19,14 +19,14 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from willowbark.teams import guard
 from willowbark.teams.guard import BoundedConnection, Guarded
-from willowbark.teams.page.app import _form
+from willowbark.teams.page.uploads import read_form
 from willowbark.tools.errors import UsageError
 
 PATIENCE_S = 30  # of a test on a busy machine
 
 
 async def echo(request: Request) -> PlainTextResponse:
-    given = await _form(request) if request.method == "POST" else {}
+    given = (await read_form(request)).fields if request.method == "POST" else {}
     return PlainTextResponse(f"{request.url.path} {given}")
 
 

@@ -74,6 +74,18 @@ def test_a_change_for_the_worse_is_not_told_as_no_difference() -> None:
     assert hold("Attacks on propranolol and placebo were alike.", **leaning).reading.effect == "no_difference"
 
 
+def test_a_significant_worsening_is_not_told_as_no_difference() -> None:
+    worse = "The worsening on propranolol was significant when compared to the slight decrease on placebo."
+    assert hold(worse, effect="no_difference").reading.effect == "mixed"
+    denied = "Propranolol caused no significant worsening."
+    assert hold(denied, effect="no_difference").reading.effect == "no_difference"
+
+
+def test_who_asks_for_studies_of_whether_a_drug_works_tells_no_benefit() -> None:
+    asked = "Further studies are necessary to clarify the effectiveness of propranolol in the prophylaxis of migraine."
+    assert hold(asked, comparator="before_after").reading.effect == "mixed"
+
+
 def test_a_sentence_that_discourages_a_drug_is_no_support() -> None:
     held = hold("Plans differ.", "Propranolol should be discouraged for its modest efficacy.", design="review")
     assert held.reading.effect == "not_reported"

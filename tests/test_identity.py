@@ -12,7 +12,7 @@ from recorded import DOWN, publish, recorded
 from trust_sample import PREPRINT_DOI, PUBLISHED_DOI
 
 from willowbark.tools.records.evidence import Citation, Evidence
-from willowbark.tools.works.identity import link, published_articles, resolve, settle
+from willowbark.tools.works.identity import fetch_published, link, resolve, settle
 
 
 def article(number: int, **more: Any) -> Evidence:
@@ -115,10 +115,10 @@ async def test_the_article_that_a_preprint_became_is_fetched_where_the_pool_lack
     waiting = preprint(1, doi=PREPRINT_DOI, published_version=PUBLISHED_DOI).model_copy(update={"relevance": 0.5})
     seen = list[httpx.Request]()
     async with recorded(seen=seen, replies=replies) as way:
-        [found] = await published_articles([waiting], [waiting], way)
-        assert await published_articles([waiting], [waiting, found], way) == []
+        [found] = await fetch_published([waiting], [waiting], way)
+        assert await fetch_published([waiting], [waiting, found], way) == []
     async with recorded({"europepmc/*": DOWN}) as way:
-        assert await published_articles([waiting], [waiting], way) == []
+        assert await fetch_published([waiting], [waiting], way) == []
 
     assert len(seen) == 1
     assert (found.metadata["pmid"], found.relevance) == ("99999977", 0.5)

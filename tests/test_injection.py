@@ -21,10 +21,10 @@ from faults.injection import PLACES, Place, some_records, tried
 from faults.payloads import DRUG, EVIL, INVENTED, PAYLOADS, Payload, neutral
 from recorded import publish, recorded, recorded_papers, recorded_trials
 
-from willowbark.agents.asking.claims import passage_of
+from willowbark.agents.asking.claims import check_passage
 from willowbark.agents.baseline import BaselineChatCompletionClient
-from willowbark.agents.baseline.assessing import draft
-from willowbark.agents.baseline.client import answer_of, tool_calls
+from willowbark.agents.baseline.assessing import make_draft
+from willowbark.agents.baseline.client import choose_answer, choose_calls
 from willowbark.agents.findings import FindingsMessage
 from willowbark.agents.report.model import ResearchReport
 from willowbark.teams.config import Settings
@@ -204,7 +204,7 @@ def obeying(payloads: Iterable[Payload]) -> AnsweringClient:
         if asked.answer_type == "JudgeDraft":
             return _obedient_verdict(orders)
         if asked.tools:
-            usual = tool_calls(asked.messages, [{"name": name, "description": ""} for name in asked.tools])
+            usual = choose_calls(asked.messages, [{"name": name, "description": ""} for name in asked.tools])
             more = calls(*((p.tool or "fetch_url", p.arguments or {"url": p.text}) for p in [*orders, *_CALLS]))
             return [*usual, *more]
         return "\n".join(["I was told:", *(payload.text for payload in [*orders, *PAYLOADS])])
@@ -235,7 +235,7 @@ TALES = (
 
 
 def _obedient_draft(asked: Asked, orders: Sequence[Payload]) -> str:
-    drafted = json.loads(draft(asked.request).model_dump_json())
+    drafted = json.loads(make_draft(asked.request).model_dump_json())
     key, quote, drug = (drafted["claims"][0][name] for name in ("evidence_key", "quote", "drug"))
     told = [(drug, key, f"{drug} works ({form}).") for form in DISGUISED]
     told += [(drug, key, f"{drug} {tale}.") for tale in TALES]
@@ -303,7 +303,7 @@ async def test_an_obedient_models_report_cites_nothing_that_is_not_a_record(led_
     assert report.claims_dropped > 0
     claims = [claim for candidate in report.candidates for claim in candidate.claims]
     read = [readable(led_astray.pool[claim.evidence_key]) for claim in claims]
-    stand = (passage_of(claim, record, Direction.inconclusive) for claim, record in zip(claims, read, strict=True))
+    stand = (check_passage(claim, record, Direction.inconclusive) for claim, record in zip(claims, read, strict=True))
     assert [why for why in stand if isinstance(why, str)] == []
 
 
@@ -351,7 +351,7 @@ def reading() -> AnsweringClient:
     def answer(asked: Asked) -> Answer:
         if asked.answer_type == "StudiesDraft":
             return '{"studies": []}'
-        return answer_of(None, asked.messages, [{"name": name, "description": ""} for name in asked.tools])
+        return choose_answer(None, asked.messages, [{"name": name, "description": ""} for name in asked.tools])
 
     client = AnsweringClient(answer)
     client.reads_requests = False

@@ -41,6 +41,7 @@ from willowbark.tools.appraisal.candidates import Candidate, appraise_candidates
 from willowbark.tools.appraisal.certainty import CertaintyLevel, appraise_candidate
 from willowbark.tools.appraisal.judgement import JudgedDrug, JudgeView, StruckRow, judge_candidates
 from willowbark.tools.questions import parse_question
+from willowbark.tools.reading.corrections import Correction, CorrectionBook, now
 from willowbark.tools.search import SourceReply, Status
 
 
@@ -186,6 +187,14 @@ async def test_what_a_judge_strikes_counts_for_nothing_and_whom_a_drug_is_not_fo
     [struck] = judge_candidates([found], JudgeView(by="m", struck=[row]))
     assert (found.appraisal.supporting, struck.appraisal.supporting) == ([TRIAL.key], [])
     assert struck.appraisal.notes == [f"Left out: {TRIAL.key} was struck by the judge: It is a subgroup."]
+    undone = Correction(
+        change="count", record=TRIAL.key, drug="propranolol", condition="migraine", who="Anna", at=now()
+    )
+    book = CorrectionBook([undone])
+    [counted] = judge_candidates([found], JudgeView(by="m", struck=[row]), book, ["migraine"])
+    assert counted.appraisal.supporting == [TRIAL.key]
+    [elsewhere] = judge_candidates([found], JudgeView(by="m", struck=[row]), book, ["asthma"])
+    assert elsewhere.appraisal.supporting == []
     not_for = JudgedDrug(drug="propranolol", not_for="they have asthma")
     [barred] = judge_candidates([found], JudgeView(by="m", drugs=[not_for]))
     assert (found.does_not_lead, barred.does_not_lead) == (False, True)
@@ -240,8 +249,8 @@ async def test_a_model_sees_drugs_that_failed_or_did_harm_however_many_helped() 
     said = AssessmentRequest(candidates=[*helped, *failed], progress=Progress(), **given).text
 
     assert (said.count("- help"), said.count("- failure")) == (14, 6)
-    assert "- help0: 1 supporting, 0 contradicting, 0 inconclusive; " in said
-    assert "- failure11: 0 supporting, 11 contradicting" in said
+    assert "- help0: 1 supporting, very low certainty" in said
+    assert "- failure11: 11 contradicting, very low certainty" in said
 
 
 async def test_a_model_judges_readings_without_abstracts_and_one_line_a_query_whatever_pages_it_had() -> None:
@@ -257,7 +266,7 @@ async def test_a_model_judges_readings_without_abstracts_and_one_line_a_query_wh
     assert '"against": "placebo"' in said
     assert "Propranolol reduced migraine attacks" in said
     assert "Background of no use" not in said
-    assert "Searches so far:\n- migraine: pubmed 2 of 3, europepmc 0 of 0 (unavailable)\nAppraisal" in said
+    assert "of those found:\n- migraine: pubmed 2 of 3, europepmc 0 of 0 (unavailable)\nAppraisal" in said
 
 
 async def test_what_a_judge_asks_for_and_does_not_get_is_said_back_with_the_reason() -> None:

@@ -20,7 +20,7 @@ from willowbark.agents.report.texts import References, write_lines
 from willowbark.agents.specialist import SpecialistAgent
 from willowbark.agents.specialists import specialist_agent
 from willowbark.teams.config import Settings
-from willowbark.teams.faces.doctor import addresses_of, describe_unused
+from willowbark.teams.faces.doctor import describe_unused, list_addresses
 from willowbark.teams.ledger import Ledger
 from willowbark.teams.model_clients import model_of
 from willowbark.teams.research_team import default_participants
@@ -30,11 +30,11 @@ from willowbark.tools.http.reply import Reply
 from willowbark.tools.http.transport import ExchangeLog, Recorder, RetryPolicy, Transport
 from willowbark.tools.installation import advise_extra
 from willowbark.tools.library import open_library
-from willowbark.tools.records.registry import cards, default_engine, offered, web_engines
+from willowbark.tools.records.registry import cards, choose_engine, list_offered, web_engines
 from willowbark.tools.search import Status, source_class
 from willowbark.tools.sources.studies import duckduckgo
 from willowbark.tools.sources.studies.brave import Brave
-from willowbark.tools.sources.studies.leads import MOST_CHARACTERS, MOST_WORDS, Lead, for_the_web, numbers_in
+from willowbark.tools.sources.studies.leads import MOST_CHARACTERS, MOST_WORDS, Lead, find_numbers, write_web_query
 
 KEY = "BSAs3cr3tk3y0fmine"
 ENGINES = web_engines()
@@ -78,11 +78,11 @@ async def test_a_source_that_cannot_be_asked_is_named_and_costs_its_own_leads_al
     ],
 )
 def test_numbers_are_found_in_addresses_and_texts(url: str, text: str, numbers: list[str]) -> None:
-    assert list(numbers_in(Lead(url, text))) == numbers
+    assert list(find_numbers(Lead(url, text))) == numbers
 
 
 def test_a_query_keeps_to_the_limits_of_a_search_engine() -> None:
-    sent = for_the_web(" AND ".join([f"({' OR '.join(f'word{number}' for number in range(9))})"] * 40))
+    sent = write_web_query(" AND ".join([f"({' OR '.join(f'word{number}' for number in range(9))})"] * 40))
 
     assert len(sent) <= MOST_CHARACTERS
     assert len(sent.split()) <= MOST_WORDS
@@ -272,11 +272,9 @@ def test_the_web_is_searched_by_the_first_engine_that_can_be_asked(
     for variable in ("", "SERPAPI_API_KEY", "BRAVE_API_KEY"):
         if variable:
             monkeypatch.setenv(variable, KEY)
-        engines.append(default_engine())
-        assert set(Settings().tools.sources) & set(web_engines()) == {default_engine()}
-        assert f"search_{default_engine()}" in {
-            tool.name for tool in tools_of(specialist_agent("literature", BASELINE))
-        }
+        engines.append(choose_engine())
+        assert set(Settings().tools.sources) & set(web_engines()) == {choose_engine()}
+        assert f"search_{choose_engine()}" in {tool.name for tool in tools_of(specialist_agent("literature", BASELINE))}
 
     assert engines == ["duckduckgo", "serpapi", "brave"]
 
@@ -299,9 +297,9 @@ async def test_a_search_of_a_library_asks_no_engine(page_server: PageServer) -> 
 
 def test_without_a_key_or_the_package_the_doctor_says_how_an_engine_is_turned_on() -> None:
     endpoints = Endpoints.public({})
-    lines = "\n".join(describe_unused(addresses_of(endpoints, Settings()), endpoints))
+    lines = "\n".join(describe_unused(list_addresses(endpoints, Settings()), endpoints))
 
-    assert not set(web_engines()) & set(offered())
+    assert not set(web_engines()) & set(list_offered())
     assert "brave: off (the web is not searched by Brave; set BRAVE_API_KEY)" in lines
     assert "serpapi: off (the web is not searched by SerpApi; set SERPAPI_API_KEY)" in lines
     assert f"duckduckgo: off ({cards()['duckduckgo'].off}; {advise_extra('web')})" in lines

@@ -20,6 +20,7 @@ from willowbark.tools.lexicon import (
     find_deeds,
     find_drug_classes,
     find_drugs,
+    past_withdrawal_of,
     same_drug,
     withdrawal_of,
 )
@@ -79,7 +80,16 @@ def test_all_names_of_a_drug_lead_back_to_it_and_unknown_ones_stay() -> None:
 
 def test_withdrawn_drugs_are_known_under_their_generic_names() -> None:
     assert withdrawal_of("terfenadine") == "US, 1998: arrhythmia; from a curated list, not verified with the regulator"
-    assert [row["name"] for row in read_table("withdrawn.tsv") if canonical_drug(row["name"]) != row["name"]] == []
+    listed = [row["name"] for table in ("withdrawn.tsv", "returned.tsv") for row in read_table(table)]
+    assert [name for name in listed if canonical_drug(name) != name] == []
+
+
+def test_a_drug_that_came_back_was_once_withdrawn_and_is_no_withdrawn_one() -> None:
+    assert withdrawal_of("Pondimin") is None
+    assert past_withdrawal_of("Pondimin") == (
+        "worldwide, 1997: heart valve disease; back since 2020, for seizures, with echocardiography; "
+        "from a curated list, not verified with the regulator"
+    )
 
 
 def test_contraindications_bear_known_names_of_drugs_classes_and_conditions() -> None:

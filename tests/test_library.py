@@ -22,7 +22,7 @@ from willowbark.tools.sources.studies.brave import Brave
 from willowbark.tools.sources.studies.clinicaltrials import ClinicalTrials
 from willowbark.tools.sources.studies.europepmc import EuropePMC
 from willowbark.tools.sources.studies.pubmed import PubMed
-from willowbark.tools.works.fulltext import full_text
+from willowbark.tools.works.fulltext import fetch_full_text
 
 ROWS: list[dict[str, Any]] = [
     {"pmid": "1", "title": "Propranolol prevents migraine", "abstract": "A trial of timolol, too.", "date": "2019-03"},
@@ -157,13 +157,13 @@ async def test_a_source_that_it_holds_nothing_of_is_empty_with_a_word_on_it(smal
 
 async def test_what_silence_would_answer_is_a_failure(small: Transport) -> None:
     with pytest.raises(SourceUnavailable, match="not checked offline"):
-        await biorxiv.published_version("10.1101/2021.01.01.1", small)
+        await biorxiv.fetch_published_doi("10.1101/2021.01.01.1", small)
     with pytest.raises(SourceRefused, match="not checked offline"):
-        await full_text("PMC1", small)
+        await fetch_full_text("PMC1", small)
     with pytest.raises(SourceUnavailable, match="not asked offline"):
         await small.get("pubmed", "esearch.fcgi", read=lambda reply: reply)
-    assert await crossref.updates(["10.1000/1"], small) == {}
-    assert await openalex.work("10.1000/1", small) is None
+    assert await crossref.fetch_updates(["10.1000/1"], small) == {}
+    assert await openalex.fetch_work("10.1000/1", small) is None
 
 
 def test_the_bundled_library_says_what_it_is_and_where_each_record_is_from() -> None:

@@ -3,7 +3,7 @@
 import gzip
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,12 @@ LIBRARY = ROOT / "tools" / "library" / "bundled"
 SHARED = ROOT.parent / "shared" / "data"
 SOURCE = SHARED / "library_source" / "abstracts.jsonl.gz"
 COLLECTION = SHARED / "benchmarks" / "world_half.jsonl.gz"
-"""Holds the abstracts on Alzheimer disease."""
+"""Holds the abstracts on Alzheimer disease, and landmark trials."""
+FURTHER = SHARED / "benchmarks"
+"""Sets that each hold the abstracts of a few landmark trials."""
+SUMMARIES = SHARED / "replies/entrez_misc/mahmood726-cyber__rapidmeta-finerenone/outputs___pubmed_cache.json.gz"
+"""PubMed's summaries: title, authors, journal, no abstract."""
+MONTHS = "Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec".split()
 TRIALS = SHARED / "benchmarks" / "evidence_inference_train.jsonl.gz"
 """Tells numbers of PubMed Central."""
 
@@ -81,17 +86,74 @@ def spelt_figures(text: str) -> set[float]:
     return found
 
 
+def lines_of(path: Path) -> Iterator[dict[str, Any]]:
+    with gzip.open(path, "rt", encoding="utf-8") as lines:
+        yield from map(json.loads, lines)
+
+
+def written_date(parts: Iterable[str]) -> str:
+    """Return `2016-Feb-N/A` or `2018 May 15`, as its parts, as `2016-02` or `2018-05-15`."""
+    year, *rest = [part for part in parts if part != "N/A"]
+    numbers = [MONTHS.index(rest[0]) + 1, *map(int, rest[1:])] if rest else []
+    return "-".join([year, *(f"{number:02}" for number in numbers)])
+
+
+def further_abstracts() -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield the records of the further sets by PMID: what they tell of authors, year and trial, and the rest empty."""
+    empty = {"authors": "", "year": None}
+    with gzip.open(FURTHER / "CDR_TrainingSet.PubTator.txt.gz", "rt", encoding="utf-8") as lines:
+        for pmid, title, abstract in re.findall(r"^(\d+)\|t\|(.*)\n\d+\|a\|(.*)", lines.read(), re.M):
+            yield pmid, {**empty, "title": title, "abstract": abstract}
+    for question in lines_of(FURTHER / "medevidence_half.jsonl.gz"):
+        for pmid, study in question["sources"].items():
+            yield pmid, {**empty, "title": study["title"], "abstract": study["content"], "year": study["date"]}
+    for paper in lines_of(FURTHER / "clinifact_half.jsonl.gz"):
+        year = written_date(paper["published"].split("-"))
+        trial = paper["nct"] if paper["label"] in "01" else ""
+        abstract = f"{paper['text']} {trial}"
+        yield paper["pmid"], {**empty, "title": paper["title"], "abstract": abstract, "year": year}
+    passages: dict[str, set[tuple[str, str]]] = {}
+    for question in lines_of(FURTHER / "bioasq_7b_9b.jsonl.gz"):
+        for snippet in question.get("snippets", ()):
+            pmid = snippet["document"].rpartition("/")[2]
+            passages.setdefault(pmid, set()).add((snippet["beginSection"], snippet["text"]))
+    for pmid, parts in passages.items():
+        titles = [text for section, text in parts if section == "title"]
+        yield pmid, {**empty, "title": max(titles, default=""), "abstract": " ".join(text for _, text in sorted(parts))}
+
+
+def summaries() -> dict[str, dict[str, Any]]:
+    with gzip.open(SUMMARIES, "rt", encoding="utf-8") as file:
+        entries = json.load(file)
+    return {name.removeprefix("esummary_"): entry["v"] for name, entry in entries.items() if "esummary_" in name}
+
+
 @pytest.fixture(scope="module")
 def source() -> dict[str, dict[str, Any]]:
     own = {record["pmid"] for record in RECORDS}
-    found: dict[str, dict[str, Any]] = {}
-    with gzip.open(COLLECTION, "rt", encoding="utf-8") as lines:
-        for record in map(json.loads, lines):
-            if record["pmid"] in own:
-                year, authors = record["date"], ";".join(record["authors"])
-                found[record["pmid"]] = {**record, "year": year, "authors": authors, "topic": "Alzheimer_disease"}
-    with gzip.open(SOURCE, "rt", encoding="utf-8") as lines:
-        return found | {record["pmid"]: record for record in map(json.loads, lines)}
+    found = {pmid: record for pmid, record in further_abstracts() if pmid in own}
+    for record in lines_of(COLLECTION):
+        if record["pmid"] in own:
+            found[record["pmid"]] = {**record, "year": record["date"], "authors": ";".join(record["authors"])}
+    for pmid, summary in summaries().items():
+        if pmid in found:
+            authors = ";".join(author["name"] for author in summary["authors"])
+            found[pmid] |= {"authors": authors, "year": written_date(summary["pubdate"].split())}
+    return found | {record["pmid"]: record for record in lines_of(SOURCE)}
+
+
+@needs_source
+def test_records_without_abstract_match_their_summary() -> None:
+    listed = summaries()
+    for record in read(LIBRARY / "publications_without_abstract.jsonl"):
+        if "PubMed summary" in record["provenance"]:
+            original = listed[record["pmid"]]
+            dois = [number["value"] for number in original["articleids"] if number["idtype"] == "doi"]
+            assert (record["title"], record["journal"]) == (original["title"], original["fulljournalname"])
+            assert record["authors"] == [author["name"] for author in original["authors"]]
+            assert record["date"] == written_date(original["pubdate"].split())
+            assert ([record["doi"]], record["pages"]) == (dois, original["pages"])
+            assert record["abstract"] is None
 
 
 @needs_source
@@ -101,7 +163,8 @@ def test_records_match_their_source(source: dict[str, dict[str, Any]]) -> None:
         names = [name for name in (original["authors"] or "").split(";") if name.strip()]
         assert " ".join(original["title"].split()).startswith(record["title"]), pmid
         assert len(record["title"]) == len(original["title"]) or "title cut" in record["provenance"], pmid
-        assert (record["date"], record["topic"]) == (original["year"], original["topic"]), pmid
+        assert record["date"] == original["year"], pmid
+        assert record["topic"].lower() in {path.stem.removeprefix("publications_") for path in FILES}, pmid
         assert len(record["authors"]) == len(names), pmid
         assert [
             (author, name)

@@ -17,7 +17,7 @@ from willowbark.tools.mechanism import (
     Node,
     Step,
     assess,
-    weight_of,
+    weigh,
 )
 from willowbark.tools.questions import parse_question
 from willowbark.tools.records import Disease, Drug, Mechanism, Pathway, Protein, Record
@@ -170,11 +170,11 @@ def test_databases_that_say_the_same_are_no_surer_than_one_and_more_sentences_ar
         return Backing.model_validate({"key": "a", "source": "pubmed", "basis": basis, "quote": "…", **fields})
 
     for basis in WEIGHTS:
-        assert weight_of([backing(basis), backing(basis, key="b")]) == weight_of([backing(basis)])
-    one, two = weight_of([backing()]), weight_of([backing(), backing(key="b")])
-    assert weight_of([backing(hedged=True)]) < one < two < 0.9
-    assert weight_of([backing(), backing(key="b", denies=True)]) == one / 2
-    assert weight_of([backing(denies=True)]) == 0
+        assert weigh([backing(basis), backing(basis, key="b")]) == weigh([backing(basis)])
+    one, two = weigh([backing()]), weigh([backing(), backing(key="b")])
+    assert weigh([backing(hedged=True)]) < one < two < 0.9
+    assert weigh([backing(), backing(key="b", denies=True)]) == one / 2
+    assert weigh([backing(denies=True)]) == 0
     ends = {"start": Node("target", "X"), "end": Node("disease", "migraine"), "relation": "has a part in"}
     assert Step.model_validate({**ends, "backings": [backing(denies=True)]}).is_missing
 

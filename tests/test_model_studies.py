@@ -8,7 +8,7 @@ from builders import QUESTION, arm_draft, comparison_draft, record, statement_dr
 
 from willowbark.agents.asking.drafts import StudyDraft
 from willowbark.agents.asking.reader import ToRead, to_read
-from willowbark.agents.asking.studies import CheckedStudy, Refused, checked_study, joined
+from willowbark.agents.asking.studies import CheckedStudy, Refused, check_study, join_studies
 from willowbark.tools.appraisal.appraised import Readings
 from willowbark.tools.appraisal.stance import stance_of
 from willowbark.tools.appraisal.views import MatchedStudy, names_of_condition, views_of
@@ -35,7 +35,7 @@ def given(shown: Evidence = TRIAL) -> ToRead:
 
 
 def checked(*comparisons: dict[str, Any], shown: Evidence = TRIAL, **study: Any) -> CheckedStudy:
-    return checked_study(StudyDraft.model_validate(study_draft(*comparisons, **study)), given(shown), "1")
+    return check_study(StudyDraft.model_validate(study_draft(*comparisons, **study)), given(shown), "1")
 
 
 def viewed(checked: CheckedStudy, match: str = "same") -> dict[str, Reading]:
@@ -161,10 +161,10 @@ def test_what_a_model_mends_joins_what_stood() -> None:
     wrong = comparison_draft("Propranolol cured all of the patients.")
     first = checked(comparison_draft(FELL), wrong)
     for again in ([comparison_draft(TIRED, endpoint="harm")], [comparison_draft(FELL), comparison_draft(TIRED)]):
-        both = joined(first, checked(*again))
+        both = join_studies(first, checked(*again))
         assert {row.passage.text for row in both.study.comparisons if row.passage} == {FELL, TIRED}
         assert both.problems == []
-    assert joined(first, checked(arms=[])) is first
+    assert join_studies(first, checked(arms=[])) is first
 
 
 def test_a_quote_may_leave_out_what_was_not_shown() -> None:

@@ -8,7 +8,7 @@ from autogen_core import CancellationToken
 from recorded import DOWN, answering, recorded
 
 from willowbark.agents.report.forms import safe_url
-from willowbark.tools.records.registry import offered
+from willowbark.tools.records.registry import list_offered
 from willowbark.tools.search import Status
 from willowbark.tools.sources.drugs.mychem import MyChem
 from willowbark.tools.toolbox import DrugArgs, GetMechanisms
@@ -32,7 +32,7 @@ async def test_it_stands_in_for_chembl_and_is_not_asked_otherwise(down: bool) ->
         assert genes == ["ADRB1", "ADRB2"]
         assert "Propranolol: antagonist (target Beta-1 adrenergic receptor)." in record.content
         assert safe_url(record.citation.url) == record.citation.url
-    assert "mychem" not in offered()
+    assert "mychem" not in list_offered()
 
 
 async def test_salts_belong_to_the_drug_and_what_only_resembles_it_does_not() -> None:

@@ -10,9 +10,9 @@ from recorded import HERE, recorded
 from willowbark.tools.errors import AccessRefused, RateLimitError, SearchError, SourcePaused, SourceRefused
 from willowbark.tools.http.attempts import RetryPolicy
 from willowbark.tools.http.endpoints import Endpoints
-from willowbark.tools.records.registry import offered, searchable
+from willowbark.tools.records.registry import list_offered, searchable
 from willowbark.tools.sources.studies import openalex
-from willowbark.tools.sources.studies.openalex import OpenAlex, Work, parse_work, work
+from willowbark.tools.sources.studies.openalex import OpenAlex, Work, fetch_work, parse_work
 
 FLAGGED = {"id": "https://openalex.org/W1", "doi": "https://doi.org/10.5555/A", "is_retracted": True}
 
@@ -21,8 +21,8 @@ async def test_a_work_is_asked_about_by_its_doi_with_flag_and_count() -> None:
     seen = list[httpx.Request]()
     body = FLAGGED | {"cited_by_count": 3}
     async with recorded({"*": httpx.Response(200, json=body)}, seen) as way:
-        found = await work("10.5555/a", way)
-        assert await work("no doi", way) is None
+        found = await fetch_work("10.5555/a", way)
+        assert await fetch_work("no doi", way) is None
 
     assert found == Work(is_retracted=True, cited_by_count=3)
     assert [request.url.path for request in seen] == ["/openalex/works/doi:10.5555/a"]
@@ -106,7 +106,7 @@ async def test_a_query_that_no_address_can_hold_is_sent_as_words_and_says_so() -
 
 async def test_it_is_searched_with_a_key_alone_and_where_settings_name_it() -> None:
     assert "openalex" in searchable()
-    assert "openalex" not in offered()
+    assert "openalex" not in list_offered()
     async with recorded(endpoints=Endpoints.public({})) as way:
         with pytest.raises(SourceRefused, match="OPENALEX_API_KEY"):
             await OpenAlex(way).find("migraine")
@@ -134,7 +134,7 @@ async def test_an_allowance_that_is_used_up_costs_one_request_a_run(
     async with recorded({"*": answer}, seen, policy=RetryPolicy()) as way:
         for number in range(12):
             with pytest.raises(SearchError, match=r"\((403|429)\).*to be asked again in 15 hours") as caught:
-                await work(f"10.5555/{number}", way)
+                await fetch_work(f"10.5555/{number}", way)
             failures.append(caught.value)
 
     assert len(seen) == 1
@@ -149,7 +149,7 @@ async def test_a_user_without_a_key_is_told_of_it_and_a_key_travels_in_no_text(k
     endpoints = plain.model_copy(update={"by_source": {**plain.by_source, "openalex": keyed}})
     async with recorded({"*": httpx.Response(429, json=SPENT)}, seen, endpoints=endpoints) as way:
         with pytest.raises(RateLimitError) as caught:
-            await work("10.5555/a", way)
+            await fetch_work("10.5555/a", way)
 
     assert ("OPENALEX_API_KEY" in caught.value.reason) is (key is None)
     assert seen[0].url.params.get("api_key") == (key and key.get_secret_value())
@@ -168,7 +168,7 @@ async def test_a_user_without_a_key_is_told_of_it_and_a_key_travels_in_no_text(k
 async def test_too_many_requests_at_a_time_are_no_allowance_used_up(answer: Any, error: type[SearchError]) -> None:
     async with recorded({"*": answer}) as way:
         with pytest.raises(SearchError) as caught:
-            await work("10.5555/a", way)
+            await fetch_work("10.5555/a", way)
 
     assert type(caught.value) is error
     assert "at the earliest" not in caught.value.reason

@@ -12,7 +12,7 @@ from willowbark.agents.report.forms import safe_url
 from willowbark.tools.appraisal.candidates import appraise_candidates
 from willowbark.tools.questions import parse_question
 from willowbark.tools.search import Status
-from willowbark.tools.sources.labels.openfda import MAX_SECTION, OpenFDA, day, parse_label
+from willowbark.tools.sources.labels.openfda import MAX_SECTION, OpenFDA, parse_day, parse_label
 
 SET_ID = "85973689-bb21-483f-becb-c5c8bfb05658"
 NO_MATCH = {"error": {"code": "NOT_FOUND", "message": "No matches found!"}}
@@ -93,7 +93,7 @@ def test_a_long_section_is_cut_at_a_sentence_and_says_so() -> None:
 
     assert record is not None
     assert record.citation.date == "2025-03-17"
-    assert {day(each) for each in ("2025031", "202503170", "2025-3-17", None)} == {"Unknown"}
+    assert {parse_day(each) for each in ("2025031", "202503170", "2025-3-17", None)} == {"Unknown"}
     assert record.content.endswith("Do not stop suddenly. […]")
     assert len(record.content) < MAX_SECTION + 100
 

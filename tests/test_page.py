@@ -23,7 +23,7 @@ from willowbark.agents.approval import ApprovalRequest, Proposal, ProposalQuote
 from willowbark.agents.exports import FORMATS
 from willowbark.teams.events import AgentEvent
 from willowbark.teams.ledger import Ledger
-from willowbark.teams.page import app
+from willowbark.teams.page import rendering
 from willowbark.teams.page.app import TOKEN_VARIABLE, choices
 from willowbark.teams.run.options import RunOptions
 from willowbark.tools.errors import UsageError
@@ -221,6 +221,102 @@ def test_two_clicks_correct_a_row_and_the_report_says_who(client: httpx.Client, 
     assert report_of(folder, run)["corrections"] == []
 
 
+def test_the_workbench_lists_drugs_and_studies_and_a_correction_there_says_what_moved(
+    client: httpx.Client, folder: Path
+) -> None:
+    run = asked(client)
+    assert [one.kind for one in told(client, run)][-1] == "end"
+    report = report_of(folder, run)
+    rows, candidates = report["evidence_table"], report["candidates"]
+    assert isinstance(rows, list)
+    assert isinstance(candidates, list)
+    bench = client.get(f"{run}/workbench").text
+    assert f'href="{run}/workbench"' in client.get(run).text
+    assert bench.count("data-change=") == len(rows)
+    assert [each["name"] for each in candidates if f">{each['name']}</" not in bench] == []
+    assert 'id="moved" tabindex="-1" hidden' in bench
+
+    drug, key = candidates[0]["name"], candidates[0]["supporting_citations"][0]
+    form = {"record": key, "drug": drug, "says": "contradicts", "by": "Anna", "back": "workbench"}
+    answer = client.post(f"{run}/corrections", data=form)
+    assert (answer.status_code, answer.headers["location"]) == (303, f"{run}/workbench")
+    after = html.unescape(client.get(f"{run}/workbench").text)
+    assert f"{drug}: {key} now found no benefit (before: found benefit)" in after
+    assert "corrected by Anna" in after
+    assert client.post(f"{run}/corrections", data={**form, "says": "", "do": "undo"}).status_code == 303
+
+
+def test_a_field_of_a_study_is_corrected_in_its_form(client: httpx.Client, folder: Path, run: str) -> None:
+    rows = report_of(folder, run)["evidence_table"]
+    assert isinstance(rows, list)
+    row = next(row for row in rows if row["direction"] == "supports" and row["sample_size"] is not None)
+    form = {"record": row["key"], "drug": row["drug"], "by": "Eva", "do": "fields", "was_participants": "1"}
+    was = {"participants": "77", "design": row["design"], "was_design": row["design"], "low": "", "was_low": ""}
+    assert client.post(f"{run}/corrections", data={**form, **was}).status_code == 303
+    rows = report_of(folder, run)["evidence_table"]
+    assert isinstance(rows, list)
+    now = next(each for each in rows if (each["key"], each["drug"]) == (row["key"], row["drug"]))
+    assert (now["sample_size"], now["design"]) == (77, row["design"])
+    undone = client.post(f"{run}/corrections", data={"record": row["key"], "drug": "", "do": "undo", "by": "Eva"})
+    assert undone.status_code == 303
+
+
+RIS = (
+    "TY  - JOUR\nTI  - Propranolol in migraine prevention: a double-blind trial\nAU  - Smith J\nPY  - 2001\n"
+    "AB  - Propranolol reduced migraine attacks compared with placebo in 500 patients (p<0.001).\nAN  - 99999992\n"
+    "DO  - 10.1000/dropped\nER  - \n"
+)
+
+
+def test_files_are_searched_in_the_sources_place_and_what_cannot_be_read_is_named(
+    client: httpx.Client, folder: Path
+) -> None:
+    answer = client.post("/runs", data=SHORT, files=[("files", ("my export.txt", RIS))])
+    assert answer.status_code == 303, answer.text
+    run = answer.headers["location"]
+    assert [one.kind for one in told(client, run)][-1] == "end"
+    report = report_of(folder, run)
+    rows = report["evidence_table"]
+    assert isinstance(rows, list)
+    assert {row["key"] for row in rows} == {"doi:10.1000/dropped"}
+
+    files = [("files", ("my export.txt", RIS)), ("files", ("photo.png", b"\x89PNG\r\n\x1a\n\0"))]
+    refused = client.post("/runs", data=SHORT, files=files)
+    (line,) = re.findall(r'role="alert">(.*?)</p>', refused.text)
+    assert refused.status_code == 400
+    assert line.startswith("photo.png: ")
+    assert QUESTION in refused.text
+
+
+def test_dropped_files_join_a_run_and_an_edited_spreadsheet_corrects_it(client: httpx.Client, folder: Path) -> None:
+    run = asked(client)
+    assert [one.kind for one in told(client, run)][-1] == "end"
+    form = {"do": "add", "record": "", "by": "Anna", "back": "workbench"}
+    answer = client.post(f"{run}/corrections", data=form, files=[("files", ("one.ris", RIS))])
+    assert (answer.status_code, answer.headers["location"]) == (303, f"{run}/workbench")
+    bench = html.unescape(client.get(f"{run}/workbench").text)
+    assert "Records of 1 file are in the run." in bench
+    assert "doi:10.1000/dropped found benefit" in bench or "doi:10.1000/dropped" in bench
+
+    table = client.get(f"{run}/export/csv").content.decode("utf-8-sig")
+    edited = table.replace("propranolol,supports,supports,", "propranolol,supports,contradicts,", 1)
+    assert edited != table
+    answer = client.post(f"{run}/corrections", data=form, files=[("files", ("evidence.csv", edited))])
+    assert answer.status_code == 303, answer.text
+    assert "evidence.csv: 1 edited cell taken over." in client.get(f"{run}/workbench").text
+    refused = client.post(f"{run}/corrections", data=form, files=[("files", ("notes.txt", "a shopping list"))])
+    assert refused.status_code == 400
+    assert "notes.txt" in refused.text
+    assert "willowbark-" not in refused.text, "no path of the machine"
+
+
+def test_files_beyond_the_bound_are_refused(client: httpx.Client) -> None:
+    answer = client.post("/runs", data=SHORT, files=[("files", ("large.ris", b"x" * (33 << 20)))])
+
+    assert answer.status_code == 413
+    assert answer.text == "refused: the request is longer than 32 MB\n"
+
+
 def test_rows_worth_a_look_are_shown_with_or_without_what_was_read(client: httpx.Client, run: str) -> None:
     shown, blind = client.get(f"{run}/review").text, client.get(f"{run}/review?blind=1").text
     assert "likely to be wrong" in shown
@@ -370,14 +466,15 @@ def test_pages_run_no_script_but_their_own_and_load_nothing_from_elsewhere(clien
         policy = answer.headers["content-security-policy"]
 
         assert answer.headers["cache-control"] == "no-store"
-        assert [name for name in app.STATIC if app.static_address(name) not in answer.text] == []
+        assert [name for name in rendering.STATIC if rendering.static_address(name) not in answer.text] == []
         assert "default-src 'none'" in policy
         assert "unsafe" not in policy
-        assert re.findall("<script[^>]*>", answer.text) == [f'<script src="{app.static_address("page.js")}" defer>']
+        script = rendering.static_address("page.js")
+        assert re.findall("<script[^>]*>", answer.text) == [f'<script src="{script}" defer>']
         assert not re.search(r"\son[a-z]+=|\sstyle=|<style", answer.text)
         assert not re.search(r'(?:src|<link[^>]*href)="(?!/static/|data:,|data:image/svg\+xml;base64,)', answer.text)
-    for name in app.STATIC:  # which an open page keeps, whatever becomes of its server
-        answer = client.get(address := app.static_address(name))
+    for name in rendering.STATIC:  # which an open page keeps, whatever becomes of its server
+        answer = client.get(address := rendering.static_address(name))
         assert answer.headers["cache-control"] == "max-age=31536000, immutable"
         assert hashlib.sha256(answer.content).hexdigest().startswith(address.partition("?")[2])
 
@@ -388,7 +485,7 @@ HOSTILE = "<img src=x onerror=alert(1)>\"'&</textarea></script>"
 def test_texts_are_escaped_wherever_they_stand(client: httpx.Client) -> None:
     event = AgentEvent(type="progress", message=HOSTILE)
     shown = [
-        app.log_line(event),
+        rendering.log_line(event),
         client.get("/", params={"question": HOSTILE}).text,
         client.post("/runs", data={"question": HOSTILE, "model": HOSTILE}).text,
     ]
@@ -403,7 +500,7 @@ def test_the_approval_shows_the_sentence_and_the_record_of_each_side_and_escapes
     )
     counts = {"supporting": 2, "contradicting": 1, "certainty": "low", "evidence_quality": "weak"}
     candidate = Proposal(name="propranolol", quotes=quotes, **counts)
-    form = app.part(
+    form = rendering.part(
         "approval", "run", ApprovalRequest(question="?", candidates=(candidate,), timeout_s=9, default="all")
     )
 

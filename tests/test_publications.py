@@ -10,16 +10,16 @@ from willowbark.tools.errors import SourceRefused
 from willowbark.tools.records.evidence import Citation
 from willowbark.tools.sources.publications import (
     DatedFilters,
-    date_of,
-    plain_words,
-    publication_date,
-    redacted,
+    choose_publication_date,
+    extract_words,
+    find_date,
+    redact,
 )
 
 
 @given(st.text(max_size=30) | st.from_regex(r"\d{4}[ -]\w{2,3}[ -]\d{1,2}", fullmatch=True))
 def test_any_text_gives_a_date_that_can_be_cited_or_none(text: str) -> None:
-    found = date_of(text)
+    found = find_date(text)
     assert found is None or Citation(source="pubmed", title="T", url="", date=found).date == found
 
 
@@ -34,7 +34,7 @@ def test_any_text_gives_a_date_that_can_be_cited_or_none(text: str) -> None:
     ],
 )
 def test_the_online_date_only_refines_the_issues_year(issue: str | None, online: str | None, cited: str) -> None:
-    assert publication_date(issue, online) == cited
+    assert choose_publication_date(issue, online) == cited
 
 
 @pytest.mark.parametrize(
@@ -47,7 +47,7 @@ def test_the_online_date_only_refines_the_issues_year(issue: str | None, online:
     ],
 )
 def test_a_query_in_words_has_no_operators(query: str, words: str) -> None:
-    assert plain_words(query) == words
+    assert extract_words(query) == words
 
 
 @pytest.mark.parametrize(
@@ -74,7 +74,7 @@ def test_what_is_no_date_is_refused(value: object) -> None:
 
 
 def test_a_sources_words_lose_addresses_and_keys() -> None:
-    said = redacted(
+    said = redact(
         "key 0123456789abcdef0123456789abcdef0123 at 192.0.2.1\nsee https://x.example/?api_key=1 " + "x" * 200
     )
     assert len(said) <= 120

@@ -72,7 +72,7 @@ async def test_a_search_names_its_tool_and_asks_for_the_most_relevant() -> None:
         "term": "migraine",
         "retmode": "json",
         "sort": "relevance",
-        "retmax": "7",
+        "retmax": "28",
     }
     assert (fetch["id"], fetch["retmode"]) == ("11,12", "xml")
     assert (reply.status, reply.total, reply.warnings) == (Status.OK, 2, [])
@@ -110,9 +110,16 @@ async def test_a_condition_named_by_phrases_alone_is_sought_by_its_heading_too(q
 
 async def test_a_later_page_begins_after_the_earlier_ones() -> None:
     seen = list[httpx.Request]()
+    reply = await pubmed(found("11", count="99"), fetched("11"), seen).find("migraine", 4, {"page": 6})
+    assert ([fields(each).get("retstart") for each in seen[:2]], reply.total) == (["16", "20"], 99)
+    assert (await pubmed(found("1", count="5"), fetched()).find("migraine", 5, {"page": 2})).status is Status.EMPTY
+
+
+async def test_a_server_that_lists_fewer_hits_than_asked_for_is_asked_for_the_page_itself() -> None:
+    seen = list[httpx.Request]()
     reply = await pubmed(found("11", count="9"), fetched("11"), seen).find("migraine", 4, {"page": 3})
-    assert (fields(seen[0])["retstart"], reply.total) == ("8", 9)
-    assert (await pubmed(found(count="5"), fetched()).find("migraine", 5, {"page": 2})).status is Status.EMPTY
+    assert [fields(each).get("retstart") for each in seen[:2]] == [None, "8"]
+    assert [record.key for record in reply.records] == ["pmid:11"]
 
 
 @pytest.mark.parametrize(
@@ -161,8 +168,8 @@ async def test_one_paper_is_fetched_by_its_number_where_that_is_one() -> None:
 async def test_many_records_come_in_batches_and_in_order() -> None:
     pmids, seen = [str(number) for number in range(1000, 1000 + IDS_PER_FETCH + 5)], list[httpx.Request]()
     source = pubmed(found(*pmids), lambda asked: fetched(*reversed(fields(asked)["id"].split(","))), seen)
-    reply = await source.find("zzz", 200)
-    assert len(seen) == 3
+    reply = await source.find("zzz", 300)
+    assert [each.method for each in seen] == ["GET", "POST", "GET"]
     assert [record.metadata["pmid"] for record in reply.records] == pmids
 
 

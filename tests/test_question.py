@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from willowbark.agents.asking import understand
 from willowbark.agents.baseline import BaselineChatCompletionClient
-from willowbark.agents.baseline.client import answer_of
+from willowbark.agents.baseline.client import choose_answer
 from willowbark.agents.report.content import OTHER_CALLS
 from willowbark.teams.ledger import Ledger
 from willowbark.teams.run.research import replay, research, research_stream
@@ -306,7 +306,7 @@ async def test_what_a_question_took_to_understand_stands_in_the_account_of_every
     def answer(asked: Asked) -> Answer:
         if asked.answer_type == "QuestionDraft":
             return told
-        return answer_of(None, asked.messages, [{"name": name, "description": ""} for name in asked.tools])
+        return choose_answer(None, asked.messages, [{"name": name, "description": ""} for name in asked.tools])
 
     client = AnsweringClient(answer)
     client.reads_requests = False

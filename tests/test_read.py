@@ -10,7 +10,7 @@ from builders import ScriptedReader
 from typer.testing import CliRunner
 
 from willowbark.teams.faces.cli import app
-from willowbark.teams.faces.read import InputRecord, OutputFormat, read_file, records_in
+from willowbark.teams.faces.read import InputRecord, OutputFormat, read_file, read_input_records
 from willowbark.tools.errors import UsageError
 from willowbark.tools.files import read_records
 from willowbark.tools.local_files import MAX_LINE_BYTES, UnusableFile
@@ -82,7 +82,7 @@ INPUTS: dict[str, tuple[str | bytes, list[InputRecord | str]]] = {
 def parse(folder: Path, content: str | bytes, name: str = "records") -> list[InputRecord | str]:
     file = folder / name
     file.write_bytes(content.encode() if isinstance(content, str) else content)
-    records = records_in(read_records(file))
+    records = read_input_records(read_records(file))
     return [f"{place}: {record}" if isinstance(record, str) else record for place, record in records]
 
 

@@ -82,8 +82,8 @@ def test_a_model_is_shown_the_whole_abstract_and_asked_about_its_drugs() -> None
     review = record("22222222", "Drugs for migraine: a review", f"{named}{'Nothing is said here. ' * 40}{RESULT}")
     (given,) = to_read([review], ASKED)
     assert given.line["drugs"] == list(given.drugs) == ["timolol", "atenolol", "nadolol", "propranolol"]
-    assert given.line["text"].startswith(named)
-    assert given.line["text"].endswith(RESULT)
+    assert given.line["text"].startswith(f"[1] {named}")
+    assert given.line["text"].endswith(f"[42] {RESULT}")
     assert given.line["text"].count("Nothing is said here.") == 40
 
 
@@ -91,8 +91,8 @@ def test_in_economy_a_model_is_shown_results_and_conclusions_with_the_gaps_marke
     ends = "CONCLUSIONS: Propranolol helps."
     text = f"RESULTS: {RESULT} METHODS: Patients were randomised. {ends}"
     (whole,), (short,) = (to_read([record("2", "A trial", text)], ASKED, in_short=each) for each in (False, True))
-    assert whole.line["text"] == text
-    assert short.line["text"] == f"RESULTS: {RESULT} … {ends}"
+    assert whole.line["text"] == f"[1] RESULTS: {RESULT} [2] METHODS: Patients were randomised. [3] {ends}"
+    assert short.line["text"] == f"[1] RESULTS: {RESULT} … [3] {ends}"
     assert short.fingerprint == whole.fingerprint
     bare = to_read([record("2", AIM, "The aim was to study propranolol in migraine.")], ASKED, in_short=True)[0]
     assert bare.line["text"]
@@ -304,4 +304,4 @@ def test_a_prompt_is_not_changed_without_its_version() -> None:
     """Where this fails, raise `PROMPTS_VERSION` in `asking` and note the new hash here."""
     files = ("checker", "claims", "fit", "judge", "literature", "mechanism", "reader", "report", "trials")
     told = "\n".join(prompt(f"{file}.md") for file in files)
-    assert (PROMPTS_VERSION, hashlib.sha256(told.encode()).hexdigest()[:8]) == ("2026.12.06", "00729014")
+    assert (PROMPTS_VERSION, hashlib.sha256(told.encode()).hexdigest()[:8]) == ("2026.12.07", "dea35ab3")

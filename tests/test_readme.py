@@ -53,4 +53,6 @@ def test_an_example_runs(where: str, code: str, tmp_path: Path) -> None:
 def test_the_excerpt_is_the_examples_own_report() -> None:
     report = asyncio.run(replay_example())
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    assert_golden(ROOT / "README.md", replace_excerpt(readme, write_excerpt(report)), renew="make excerpt")
+    renewed = replace_excerpt(readme, write_excerpt(report))
+
+    assert_golden(ROOT / "README.md", renewed, renew="python -m benchmarks.readme")

@@ -13,7 +13,7 @@ from recorded import recorded
 from willowbark.agents.report.forms import safe_url
 from willowbark.tools.errors import SourceRefused
 from willowbark.tools.records.card import SourceCard
-from willowbark.tools.records.registry import cards, linked_hosts, offered, searchable, web_engines
+from willowbark.tools.records.registry import cards, linked_hosts, list_offered, searchable, web_engines
 from willowbark.tools.search import Status, source_class
 from willowbark.tools.toolbox import SearchArgs, SourceTool, asked_by, search_args
 
@@ -23,8 +23,8 @@ DOCS = Path(__file__).parent.parent / "docs" / "reference" / "tools.md"
 
 
 def test_the_sources_are_searched_in_the_order_of_their_places() -> None:
-    assert set(offered()) < set(searchable()) < set(cards())
-    assert offered()[:4] == ("clinicaltrials", "pubmed", "europepmc", "opentargets")
+    assert set(list_offered()) < set(searchable()) < set(cards())
+    assert list_offered()[:4] == ("clinicaltrials", "pubmed", "europepmc", "opentargets")
     assert len({card.place for card in cards().values()}) == len(cards())
 
 

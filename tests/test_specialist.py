@@ -106,21 +106,50 @@ async def test_a_record_is_read_once_also_by_an_agent_that_goes_on_elsewhere() -
     assert len(client.create_calls) == 8
 
 
+WANTED = [
+    {"closes": "More.", "specialist": "literature", "query": "timolol AND migraine"},
+    {"closes": "More.", "specialist": "trials", "query": "candesartan AND migraine"},
+]
+ASKED_FOR = verdict(iteration=1, next_searches=WANTED, next_search_queries=[str(search["query"]) for search in WANTED])
+
+
 async def test_what_the_judge_asks_for_is_asked_as_it_stands_and_by_whom_it_names() -> None:
-    client = scripted(calls("migraine"), "Done.", READ, SEEN, calls("beta blockers AND migraine"), SEEN)
+    client = scripted(calls("migraine"), "Done.", READ, SEEN, SEEN)
     agent = specialist(client, fallback=BaselineChatCompletionClient(estimates_tokens=False))
     await found(agent)
-    wanted = [
-        {"closes": "More.", "specialist": "literature", "query": "timolol AND migraine"},
-        {"closes": "More.", "specialist": "trials", "query": "candesartan AND migraine"},
-    ]
-    queries = [search["query"] for search in wanted]
-    findings = await found(agent, verdict(iteration=1, next_searches=wanted, next_search_queries=queries))
-    asked_for, further = [reply.asked for reply in findings.replies]
+    findings = await found(agent, ASKED_FOR)
+    [asked_for] = [reply.asked for reply in findings.replies]
     assert "timolol" in asked_for
     assert "candesartan" not in asked_for
-    assert "beta blockers" in further  # the model looked at what came, and asked again
     assert findings.reflection == SEEN
+    assert len(client.create_calls) == 5, "where each search found something, nobody is asked for more"
+
+
+async def test_where_a_search_of_the_judges_found_nothing_the_model_searches_on() -> None:
+    def without_timolol(request: httpx.Request) -> httpx.Response:
+        if "timolol" in str(request.url) and request.url.path.endswith("esearch.fcgi"):
+            nothing = {**SEARCH["esearchresult"], "count": "0", "idlist": []}
+            return httpx.Response(200, json={"esearchresult": nothing})
+        return pubmed(request)
+
+    client = scripted(calls("migraine"), "Done.", READ, SEEN, calls("beta blockers AND migraine"), SEEN, SEEN)
+    agent = specialist(client, fallback=BaselineChatCompletionClient(estimates_tokens=False))
+    via = transport(without_timolol)
+    await found(agent, via=via)
+    findings = await found(agent, ASKED_FOR, via=via)
+    assert [len(reply.records) for reply in findings.replies] == [0, 1]
+    assert "beta blockers" in findings.replies[1].asked
+
+
+async def test_a_reflection_is_asked_for_with_what_was_read_alone() -> None:
+    client = scripted(calls("migraine"), "Done.", READ, SEEN)
+    await found(specialist(client))
+    reflecting = client.create_calls[-1]
+    assert "tools" not in reflecting or not reflecting["tools"]
+    assert len(reflecting["messages"]) == 2, "the prompt, and what was read"
+    shown = reflecting["messages"][-1].content
+    assert "- migraine: pubmed 1 of 1" in shown
+    assert "Propranolol in migraine prevention" not in shown, "what it was shown before is not shown again"
 
 
 async def test_a_turn_has_three_rounds_of_calls_and_a_reflection_of_few_words() -> None:

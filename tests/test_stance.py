@@ -31,6 +31,7 @@ def state(drug: str, says: Any, **more: Any) -> StatedView:
 
 
 B = ("drug b",)
+CITED = state("drug b", "works").model_copy(update={"basis": "cited"})
 MARKER = compare("A", "placebo", "arm", endpoint="surrogate")
 AFTER_RUN_IN = compare("A", None, "arm", against="baseline_on_drug")
 
@@ -89,6 +90,22 @@ TABLE: list[tuple[str, Study, str, str]] = [
         "supports",
     ),
     ("equivalence shown", build(compare("A", "B", "neither", False, equivalence="shown")), "drug a", "supports"),
+    ("called as effective", build(compare("A", "B", "neither", False, equivalence="claimed")), "drug a", "supports"),
+    ("the comparator of it", build(compare("A", "B", "neither", False, equivalence="claimed")), "drug b", "comparator"),
+    (
+        "one outcome of its own arm unchanged, and called effective",
+        build(compare("A", None, "neither", False), statements=(state("drug a", "works"),)),
+        "drug a",
+        "supports",
+    ),
+    ("what a trial cites of another drug", build(design="rct", statements=(CITED,)), "drug b", "none"),
+    ("what a review cites", build(design="narrative_review", statements=(CITED,)), "drug b", "supports"),
+    (
+        "called effective in cells",
+        build(aim="mechanism", design="in_vitro", statements=(state("drug a", "works"),)),
+        "drug a",
+        "none",
+    ),
     ("no different from an unknown name", build(compare("A", "TM-917", "neither", False)), "drug a", "neutral"),
     ("added to what all take", build(compare("A and B", "B", "arm")), "drug a", "supports"),
     ("the partner", build(compare("A and B", "placebo", "arm")), "drug b", "combined"),

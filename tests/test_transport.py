@@ -418,8 +418,8 @@ async def test_a_key_goes_where_its_source_wants_it(where: Any, query: str) -> N
 async def test_long_parameters_go_into_the_body_where_the_source_takes_them() -> None:
     transport, script = asking(reply())
 
-    await ask(transport, params={"id": "1," * 2000}, post_if_long=True)
-    await ask(transport, params={"id": "1"}, post_if_long=True)
+    await ask(transport, params={"id": "1," * 2000}, longest_query=2000)
+    await ask(transport, params={"id": "1"}, longest_query=2000)
 
     assert [request.method for request in script.requests] == ["POST", "GET"]
 

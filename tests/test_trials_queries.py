@@ -3,13 +3,13 @@
 import pytest
 
 from willowbark.tools.questions import parse_question
-from willowbark.tools.questions.trials import KINDS_OF_STUDIES, first_queries, for_registry, trial_queries
+from willowbark.tools.questions.trials import KINDS_OF_STUDIES, list_first_queries, list_trial_queries, remove_kinds
 from willowbark.tools.sources.studies.clinicaltrials import clean_term
-from willowbark.tools.sources.studies.europepmc import translated
+from willowbark.tools.sources.studies.europepmc import translate_query
 
 
 def queries_on(question: str) -> list[str]:
-    return trial_queries(parse_question(question))
+    return list_trial_queries(parse_question(question))
 
 
 def test_a_condition_is_named_word_by_word_in_any_order() -> None:
@@ -38,18 +38,18 @@ def test_a_question_that_says_more_than_the_usual_name_is_asked_as_it_says() -> 
 )
 def test_questions_on_named_drugs_or_harm_have_no_query_for_all_trials(question: str) -> None:
     assert queries_on(question) == []
-    assert first_queries(parse_question(question)) == [parse_question(question).text]
+    assert list_first_queries(parse_question(question)) == [parse_question(question).text]
 
 
 def test_a_registry_is_not_asked_for_kinds_of_studies() -> None:
     [query, _] = queries_on("Which drugs treat gout?")
-    assert for_registry(query).startswith("(gout[ti]")
+    assert remove_kinds(query).startswith("(gout[ti]")
     assert "randomized" not in clean_term(query)
 
 
 def test_europe_pmc_gets_the_same_in_its_own_fields() -> None:
     [query, _] = queries_on("Which drugs treat gout?")
-    sent = translated(query)
+    sent = translate_query(query)
     assert "TITLE:gout" in sent
     assert 'PUB_TYPE:"randomized controlled trial"' in sent
     assert "[" not in sent

@@ -1,6 +1,7 @@
 """Full texts of the records that decide are read whole, the others by demand, and their price is told."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -23,14 +24,14 @@ from builders import (
 from recorded import DOWN, recorded
 
 from willowbark.agents.asking.reader import WHOLE_CHARACTERS, WholeTexts, read, to_read
-from willowbark.agents.baseline.client import tool_calls
+from willowbark.agents.baseline.client import choose_calls
 from willowbark.agents.context import TEXTS_READ, RunContext
 from willowbark.agents.findings import Findings, FindingsMessage
 from willowbark.agents.report.content import BATCHED, BATCHED_TEXTS, READING, TEXTS
 from willowbark.agents.reporter import turns_of
 from willowbark.teams.budget import Prices
 from willowbark.teams.config import LLMSettings, Price, Settings
-from willowbark.teams.faces.mcp import MOST_BYTES, TEXT_BYTES, bounded
+from willowbark.teams.faces.mcp import MOST_BYTES, TEXT_BYTES, bound_reply
 from willowbark.teams.run.research import research
 from willowbark.tools.appraisal.appraised import Readings
 from willowbark.tools.appraisal.candidates import appraise_candidates
@@ -101,6 +102,10 @@ def test_trials_that_disagree_and_the_largest_ones_decide() -> None:
     assert {key for key, reason in reasons.items() if reason == "pivotal trial"} == {"pmid:5", "pmid:6"}
 
 
+def without_numbers(text: str) -> str:
+    return re.sub(r"\[[rt]?\d+\] ", "", text)
+
+
 async def test_the_records_that_decide_are_shown_whole_and_the_others_in_excerpts() -> None:
     pool = [*(review(number, "Timolol") for number in range(20, 29)), trial(1, "Propranolol")]
     async with recorded({"*/fullTextXML": article(FILLER * 100 + LAST, rows=120)}) as transport:
@@ -116,7 +121,7 @@ async def test_the_records_that_decide_are_shown_whole_and_the_others_in_excerpt
     assert shown["pmid:1"]["tables"][0].count("Week") == 120
     others = [line for key, line in shown.items() if key != "pmid:1" and "tables" in line]
     assert len(others) == TEXTS_READ - 1
-    assert [line for line in others if "results" in line or len(line["tables"][0]) > 2_100] == []
+    assert [line for line in others if "results" in line or len(without_numbers(line["tables"][0])) > 2_100] == []
 
 
 async def test_in_economy_nothing_is_shown_whole_unless_somebody_asks_for_it() -> None:
@@ -126,7 +131,7 @@ async def test_in_economy_nothing_is_shown_whole_unless_somebody_asks_for_it() -
     [wanted] = to_read([whole(LAST, "asked for")], ASKED, in_short=True)
 
     assert [why_whole(each) for each in extended.records] == [""]
-    assert wanted.line["results"] == [f"Results: {LAST}"]
+    assert wanted.line["results"] == [f"Results: [r1] {LAST}"]
 
 
 def studies(*drafts: dict[str, Any]) -> str:
@@ -212,15 +217,15 @@ async def test_a_full_text_that_was_asked_for_and_can_not_be_had_is_named(
 def test_a_judge_asks_for_a_full_text_by_its_number() -> None:
     wanted = verdict(next_search_queries=[full_text_query("12503978"), "timolol AND migraine"]).to_model_message()
     asked = [UserMessage(content=QUESTION, source="user"), wanted]
-    calls = tool_calls(asked, [GetPaper()])
+    calls = choose_calls(asked, [GetPaper()])
 
     assert [json.loads(call.arguments) for call in calls] == [{"pmid": "12503978", "full_text": True}]
 
 
 def test_mcp_gives_a_whole_text_to_who_asks_and_excerpts_where_it_does_not_fit() -> None:
     fits, long = whole(FILLER * 500), whole(FILLER * 5_000)
-    text = bounded(ToolReply(replies=[reply(fits)]), TEXT_BYTES)
-    excerpt = bounded(ToolReply(replies=[reply(long)]), TEXT_BYTES)
+    text = bound_reply(ToolReply(replies=[reply(fits)]), TEXT_BYTES)
+    excerpt = bound_reply(ToolReply(replies=[reply(long)]), TEXT_BYTES)
 
     assert len(text.encode()) > 500 * len(FILLER)
     assert '"truncated": true' not in text
@@ -281,6 +286,6 @@ async def test_a_report_says_which_texts_were_read_whole_in_how_many_prompts_and
         "(disagrees with others: 2 and pivotal trial: 1) the model was shown the whole results and tables"
     )
     [spent] = [turn for turn in report.usage if turn.agent == TEXTS]
-    assert f" characters in 2 prompts, {spent.tokens:,} tokens, ${spent.cost_usd:.4f}." in said
+    assert f" characters in 3 prompts, {spent.tokens:,} tokens, ${spent.cost_usd:.4f}." in said
     assert spent.prompt_tokens > 3 * WHOLE_SHOWN // 4
     assert [line for line in report.limitations if "was left out for its length" in line], report.limitations

@@ -14,10 +14,14 @@ from autogen_ext.models.replay import ReplayChatCompletionClient
 from builders import asked, findings, record, reply, scripted, spoken, verdict
 
 from willowbark.agents.baseline.client import BaselineChatCompletionClient
+from willowbark.agents.checking.written import CheckedSentence, WrittenAnswer
 from willowbark.agents.exports import as_html
 from willowbark.agents.exports.formats import render
+from willowbark.agents.report.content import SummaryPart
 from willowbark.agents.report.model import ResearchReport
+from willowbark.agents.report.once import leave_out_told
 from willowbark.agents.reporter import ReportAgent
+from willowbark.tools.appraisal.judgement import JudgedReason, JudgeView
 
 PROPRANOLOL = record(
     "1",
@@ -87,6 +91,38 @@ async def test_true_sentences_stand_with_their_citations_and_who_wrote_and_check
     assert report.executive_summary.startswith(f"{TRUE['text']} {FAILED['text']}")
     assert 100 <= len(report.executive_summary) <= 1000
     assert report.to_digest().summary.startswith(str(TRUE["text"]))
+
+
+def test_the_computed_lines_do_not_repeat_what_the_written_answer_says() -> None:
+    rated = "Certainty is low for propranolol and very low for timolol."
+    written = WrittenAnswer(answer=[CheckedSentence(text=rated)], writer="a", checker="b")
+    told = SummaryPart(text="Propranolol may help to prevent migraine (low certainty). Read by nobody else.")
+    parts = [
+        told,
+        SummaryPart(label="Propranolol", text="low certainty; better than placebo."),
+        SummaryPart(label="Candesartan", text="low certainty; better than placebo."),
+        SummaryPart(label="No benefit shown", text="timolol (1 study against it)."),
+        SummaryPart(text="This is not medical advice."),
+    ]
+    assert [part.line for part in leave_out_told(parts, written)] == [
+        "Read by nobody else.",
+        "Candesartan: low certainty; better than placebo.",
+        "No benefit shown: timolol (1 study against it).",
+        "This is not medical advice.",
+    ]
+    assert leave_out_told(parts, None) == parts
+
+
+async def test_a_judges_sentence_that_its_record_does_not_bear_out_is_left_out_and_counted() -> None:
+    true, false = (JudgedReason(text=text, keys=["pmid:1"]) for text in ("It was one trial.", "It was open."))
+    judged = verdict("synthesize", stop_reason="no_new_evidence")
+    view = JudgeView(by="m", decides=[true, false])
+    judged.content = judged.content.model_copy(update={"view": view})
+    agent = ReportAgent("report", scripted(draft(TRUE)), checker=scripted(verdicts("yes", "yes", "partly")))
+    report = cast(ResearchReport, await spoken(agent, asked(), findings("literature", reply(PROPRANOLOL)), judged))
+    assert report.judge_view.decides == [true]
+    assert report.judge_view.dropped == ["its records do not bear it out"]
+    assert "It was open." not in report.to_json()
 
 
 async def test_every_form_of_a_report_shows_what_is_written_as_written() -> None:

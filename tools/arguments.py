@@ -37,7 +37,7 @@ def drop_absent(fields: Mapping[str, FieldInfo], arguments: object) -> object:
 def list_entries(value: object) -> list[object]:
     """Return the entries of a list, or one value as a list, without blanks."""
     entries = list(value) if isinstance(value, list | tuple | set | frozenset) else [value]
-    return [each for each in entries if not is_absent(each)]
+    return [entry for entry in entries if not is_absent(entry)]
 
 
 def as_code(value: object) -> str:

@@ -30,7 +30,8 @@ class MissingExtra(UsageError):
 
     def __init__(self, what: str, extra: str) -> None:
         super().__init__(what, extra)
-        self.what, self.extra = what, extra
+        self.what = what
+        self.extra = extra
 
     def __str__(self) -> str:
         return f"{self.what} needs an extra: {advise_extra(self.extra)}"

@@ -64,7 +64,8 @@ class SearchHandler:
         async def found() -> SourceReply:
             if isinstance(tool, Source):
                 return await tool.find(query, max_results)
-            records, name = await tool.search(query, max_results), source_name_of(tool.name)
+            records = await tool.search(query, max_results)
+            name = source_name_of(tool.name)
             status = Status.OK if records else Status.EMPTY
             return SourceReply(source=name, query=query, status=status, records=records, total=len(records))
 

@@ -17,7 +17,8 @@ from typing import Any, Literal
 Installer = Literal["uv tool", "pipx", "editable", "uv", "pip"]
 """`uv`: an environment without pip, which uv made. `editable`: in a checkout, by pip."""
 NAME = "willowbark"
-_UV_RECEIPT, _PIPX_RECEIPT = "uv-receipt.toml", "pipx_metadata.json"
+_UV_RECEIPT = "uv-receipt.toml"
+_PIPX_RECEIPT = "pipx_metadata.json"
 
 
 def find_installer(prefix: Path | None = None, origin: Mapping[str, Any] | None = None) -> Installer:

@@ -25,8 +25,8 @@ from .http.recent import RecentReplies
 from .http.transport import Transport
 from .lexicon.matching import content_words, stems, stems_among
 from .questions import wider_queries
-from .questions.query import with_operators
-from .records.card import SourceCard, source_modules
+from .questions.query import capitalise_operators
+from .records.card import SourceCard, load_source_modules
 from .records.evidence import Evidence, SourceName
 from .records.registry import searchable
 
@@ -34,7 +34,8 @@ Filters = Mapping[str, Any]
 MAX_PAGE = 100
 BM25_SHARE = 0.7
 """Weight of the word match; the rest is the source's own order, which also uses fields and synonyms."""
-_K1, _B = 1.2, 0.75  # Robertson & Zaragoza 2009, https://doi.org/10.1561/1500000019
+_K1 = 1.2
+_B = 0.75  # Robertson & Zaragoza 2009, https://doi.org/10.1561/1500000019
 _TITLE_WEIGHT = 2  # times that a word in the title counts
 _NAME = TypeAdapter[SourceName](SourceName)
 
@@ -56,7 +57,8 @@ class SearchFilters(BaseModel, frozen=True, extra="forbid"):
             return cls.model_validate(dict(said or {}))
         except ValidationError as error:
             first = error.errors(include_url=False, include_context=False)[0]
-        name, there_are = str(first["loc"][0])[:40], ", ".join(cls.model_fields)
+        name = str(first["loc"][0])[:40]
+        there_are = ", ".join(cls.model_fields)
         value = "" if first["type"] == "extra_forbidden" else f" {str(first['input'])[:40]!r}"
         raise SourceRefused(source, f"filter {name}{value}: {first['msg'][:200]}; its filters are {there_are}")
 
@@ -228,7 +230,8 @@ class Source:
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
         if cls.card is not None:
-            cls.name, cls.description = cls.card.name, cls.card.purpose
+            cls.name = cls.card.name
+            cls.description = cls.card.purpose
 
     def __init__(self, transport: Transport | None = None) -> None:
         self._transport = transport
@@ -288,7 +291,7 @@ class Source:
     async def _find_wider(self, query: str, max_results: int, filters: Filters | None) -> SourceReply:
         """Search, and search with fewer words if nothing is found."""
         asks_in_words = self.card is not None and self.card.dialect == "boolean"  # for publications or trials
-        query = with_operators(query) if asks_in_words else query
+        query = capitalise_operators(query) if asks_in_words else query
         reply = await self._find(query, max_results, filters)
         for wider in wider_queries(query) if asks_in_words and reply.status is Status.EMPTY else ():
             reply = await self._find(wider, max_results, filters)
@@ -334,7 +337,8 @@ class Source:
         at = max(each for each in search if each <= number)
         while True:
             mark, total = search[at]
-            found, problems = await ask(mark), list[str]()
+            found = await ask(mark)
+            problems = list[str]()
             while found.mark not in (None, mark) and len(found.hits) < min(size, found.total or size) and not problems:
                 mark = found.mark
                 try:
@@ -377,7 +381,8 @@ class Source:
             url: the request's URL.
             understood: the query as interpreted by the source.
         """
-        found, failed = list({record.key: record for record in records}.values()), list(problems)
+        found = list({record.key: record for record in records}.values())
+        failed = list(problems)
         status = Status.PARTIAL if failed else Status.OK if found else Status.EMPTY
         return SourceReply(
             source=self.name,
@@ -415,9 +420,9 @@ def source_class(name: str) -> type[Source]:
     """Return the class of a searchable source; raises UsageError if there is none of this name."""
     if name not in searchable():
         raise UsageError(f"no source named {name!r}; there are {', '.join(searchable())}")
-    module = source_modules()[name]
+    module = load_source_modules()[name]
     classes = (each for each in vars(module).values() if isinstance(each, type) and issubclass(each, Source))
-    return next(each for each in classes if each.card is module.CARD)
+    return next(class_ for class_ in classes if class_.card is module.CARD)
 
 
 def request_size(size: int, most: int) -> int:

@@ -28,9 +28,10 @@ from pydantic import (
 
 from .arguments import drop_absent, strict_schema
 from .errors import SourceRefused, UnreadableReply
+from .http.together import MeetingPoint
 from .http.transport import Transport
 from .lexicon import canonical_drug
-from .library import endpoints_of_environment
+from .library import read_environment
 from .library.collected import Answer, CollectedEvidence
 from .records.enclosure import blocks, enclose, enclose_lines, new_marker, one_line
 from .records.evidence import Evidence
@@ -46,7 +47,7 @@ from .sources.labels.openfda import OpenFDA
 from .sources.studies.clinicaltrials import ClinicalTrials
 from .sources.studies.europepmc import EuropePMC
 from .sources.studies.pubmed import PubMed
-from .works.fulltext import with_whole_text
+from .works.fulltext import fetch_whole_text
 
 SEARCH_TIMEOUT_S = 90.0
 _LONGEST_NAME = 100  # characters of a drug name that is not in the lexicon
@@ -205,6 +206,7 @@ class EvidenceTool(BaseTool[Args, ToolReply]):
     """For one call, all its requests and retries included."""
     _after: Callable[[Sequence[Evidence]], None] | None = None
     _gate: ToolGate | None = None
+    _meeting: MeetingPoint | None = None
 
     def bind(
         self,
@@ -221,7 +223,9 @@ class EvidenceTool(BaseTool[Args, ToolReply]):
             after: called with the records of each source's reply on arrival; must not raise. None: no callback.
             gate: may refuse calls or change their arguments; None lets all pass.
         """
-        self._transport, self._marker, self._after = transport, marker, after
+        self._transport = transport
+        self._marker = marker
+        self._after = after
         self._gate = gate
 
     @abstractmethod
@@ -232,6 +236,14 @@ class EvidenceTool(BaseTool[Args, ToolReply]):
         self, args: Mapping[str, Any], cancellation_token: CancellationToken, call_id: str | None = None
     ) -> Any:
         """Run the tool with JSON arguments; a call that the gate refuses is answered with the reason."""
+        if self._meeting is None:
+            self._meeting = MeetingPoint()
+        async with self._meeting.join():
+            return await self._run_past_gate(args, cancellation_token, call_id)
+
+    async def _run_past_gate(
+        self, args: Mapping[str, Any], cancellation_token: CancellationToken, call_id: str | None
+    ) -> Any:
         if self._gate is None:
             return await super().run_json(args, cancellation_token, call_id)
         call = ToolCall(self.name, args, call_id or "")
@@ -260,7 +272,7 @@ class EvidenceTool(BaseTool[Args, ToolReply]):
         """Query the sources in parallel; failures are returned as replies that name them."""
         if self._transport is not None:
             return await self._ask(args, self._transport)
-        async with Transport(endpoints_of_environment()) as transport:
+        async with Transport(read_environment()) as transport:
             return await self._ask(args, transport)
 
     @property
@@ -309,7 +321,8 @@ def replies_in(text: str) -> tuple[SourceReply, ...]:
             if not {"source", "status"} <= head.keys() or "read" in head:
                 continue  # not a source's reply, but written by `embed` or `condense`
             source = str(head["source"])
-            records, lost = list[Evidence](), 0
+            records = list[Evidence]()
+            lost = 0
             for line in lines:
                 line.pop("key", None)
                 try:
@@ -411,7 +424,7 @@ class GetPaper(LookupTool[PaperArgs]):
 
 async def _with_whole_texts(reply: SourceReply, transport: Transport) -> SourceReply:
     """Add open full texts to a reply's publications; a warning names each that has none, with the reason."""
-    records = [await with_whole_text(record, transport) for record in reply.records]
+    records = [await fetch_whole_text(record, transport) for record in reply.records]
     missing = [
         f"no full text of {record.key}: {record.paper.full_text_unread}"
         for record in records
@@ -515,7 +528,8 @@ class AskRecords(BaseTool[AskRecordsArgs, Answer]):
     """Ask the collected records; `marker` marks the block of passages."""
 
     def __init__(self, collected: CollectedEvidence, marker: str) -> None:
-        self._collected, self._marker = collected, marker
+        self._collected = collected
+        self._marker = marker
         description = "What the collected records say: their best passages on a question."
         super().__init__(AskRecordsArgs, Answer, "ask_records", description, strict=True)
 
@@ -525,7 +539,8 @@ class AskRecords(BaseTool[AskRecordsArgs, Answer]):
 
     def return_value_as_string(self, value: Any) -> str:
         """Format the passages as a marked block for the model, with the number of matches at the top."""
-        answer, lines = Answer.model_validate(value), list[dict[str, Any]]()
+        answer = Answer.model_validate(value)
+        lines = list[dict[str, Any]]()
         for passage in answer.passages:
             line = passage.model_dump(include={"key", "year", "section", "retracted"}, exclude_defaults=True)
             lines.append(line | {"passage": one_line(passage.text, SHOWN_CHARACTERS)})

@@ -14,14 +14,14 @@ from .answers import (
     analyst_name,
     ask,
     ask_to_mend,
-    in_a_line,
+    find_written_calls,
     prompt,
     provider_error_line,
     reads_requests,
+    remove_thoughts,
     to_ask,
     understand,
-    without_thoughts,
-    written_calls,
+    write_line,
 )
 
 __all__ = [
@@ -38,12 +38,12 @@ __all__ = [
     "analyst_name",
     "ask",
     "ask_to_mend",
-    "in_a_line",
+    "find_written_calls",
     "prompt",
     "provider_error_line",
     "reads_requests",
+    "remove_thoughts",
     "to_ask",
     "understand",
-    "without_thoughts",
-    "written_calls",
+    "write_line",
 ]

@@ -38,7 +38,7 @@ from willowbark.tools.errors import WillowbarkError
 from willowbark.tools.questions import QuestionError, parse_question, understood_question
 from willowbark.tools.records.enclosure import GUIDANCE, visible
 
-from .drafts import QuestionDraft, strict
+from .drafts import QuestionDraft, make_strict
 
 T = TypeVar("T", bound=BaseModel)
 
@@ -49,7 +49,7 @@ MAX_ANSWER = 400_000  # characters; more than any draft within its bounds, so a 
 MAX_SHOWN_BACK = 20_000  # characters of an answer returned to its model for correction
 REQUEST = "request"
 """Key of a request as data in a client's `extra_create_args`."""
-PROMPTS_VERSION = "2026.12.06"
+PROMPTS_VERSION = "2026.12.07"
 """Version of the agents' prompts; raise it when a change to one alters the request."""
 _MAX_STARTS = 40  # braces tried as the start of JSON: parsing from each of thousands would take minutes
 _MAX_TOLD = 200  # characters of a provider's error message in a report
@@ -92,26 +92,29 @@ class Aids:
     """Tools that a model may use before it answers; `events` holds their calls and results as AutoGen's events."""
 
     def __init__(self, tools: Sequence[BaseTool[Any, Any]], agent: str) -> None:
-        self.tools, self._agent = tools, agent
+        self.tools = tools
+        self._agent = agent
         self.events: list[BaseAgentEvent] = []
 
     async def use(self, calls: list[FunctionCall], token: CancellationToken | None) -> list[LLMMessage]:
         """Run a model's tool calls, `MAX_CALLS` at most; return them with their results or errors."""
         results = []
         for number, call in enumerate(calls, 1):
-            tool = next((each for each in self.tools if each.name == call.name), None)
-            said, is_error = f"not made: at most {MAX_CALLS} calls at once", True
+            tool = next((offered_tool for offered_tool in self.tools if offered_tool.name == call.name), None)
+            content = f"not made: at most {MAX_CALLS} calls at once"
+            is_error = True
             if tool is None:
-                said = "there is no such tool"
+                content = "there is no such tool"
             elif number <= MAX_CALLS:
                 try:
                     value = await tool.run_json(json.loads(call.arguments), token or CancellationToken())
-                    said, is_error = tool.return_value_as_string(value), False
+                    content = tool.return_value_as_string(value)
+                    is_error = False
                 except (ValueError, TypeError):
-                    said = "unusable arguments"
+                    content = "unusable arguments"
                 except WillowbarkError as error:
-                    said = str(error)
-            results.append(FunctionExecutionResult(content=said, name=call.name, call_id=call.id, is_error=is_error))
+                    content = str(error)
+            results.append(FunctionExecutionResult(content=content, name=call.name, call_id=call.id, is_error=is_error))
         self.events += [
             ToolCallRequestEvent(content=calls, source=self._agent),
             ShortResults(content=results, source=self._agent),
@@ -144,11 +147,13 @@ async def ask(  # noqa: PLR0915
 
     async def ask_one(client: ChatCompletionClient) -> T | str:
         """The answer of one client, or why it gave none."""
-        takes_data, answer.was_too_long = reads_requests(client), False
-        asked, handed = list(messages), _schema_of(client, answer_type)
+        takes_data = reads_requests(client)
+        answer.was_too_long = False
+        conversation = list(messages)
+        handed = _choose_schema(client, answer_type)
         forms: list[dict[str, Any]] = [{"json_output": True}, {}] if client.model_info["json_output"] else [{}]
         if handed is None:
-            asked = _with_schema(asked, answer_type)
+            conversation = _add_schema(conversation, answer_type)
         else:
             forms.insert(0, handed)
         sent: dict[str, Any] = {"cancellation_token": cancellation_token}
@@ -160,7 +165,7 @@ async def ask(  # noqa: PLR0915
         attempts = 0
         while attempts < ATTEMPTS:
             try:
-                result = await client.create(asked, **{**forms[0], **sent})
+                result = await client.create(conversation, **{**forms[0], **sent})
             except Exception as error:  # noqa: BLE001  clients raise whatever their libraries raise
                 why = provider_error_line(error)
                 is_about_form = any(word in why.lower() for word in ("schema", "response_format", "grammar"))
@@ -168,20 +173,20 @@ async def ask(  # noqa: PLR0915
                     answer.was_too_long = bool(_TOO_LONG.search(why.lower()))
                     return f"the model did not answer ({why})"
                 if forms.pop(0) is handed:
-                    asked = _with_schema(asked, answer_type)
+                    conversation = _add_schema(conversation, answer_type)
                 continue
             add_usage(answer.usage, result.usage)
             if aids and lookups and isinstance(result.content, list):
-                asked += await aids.use(result.content, cancellation_token)
+                conversation += await aids.use(result.content, cancellation_token)
                 lookups -= 1
                 sent["tool_choice"] = "auto" if lookups else "none"
                 continue
             attempts += 1
             answer.was_too_long = False  # an attempt that was cut before this one no longer counts
-            said = result.content if isinstance(result.content, str) else ""
-            if said.startswith(REFUSED) or (result.finish_reason == "content_filter" and not said.strip()):
-                return in_a_line(said) or "the provider's content filter held the answer back"
-            given, problem = _read(said, answer_type)
+            reply_text = result.content if isinstance(result.content, str) else ""
+            if reply_text.startswith(REFUSED) or (result.finish_reason == "content_filter" and not reply_text.strip()):
+                return write_line(reply_text) or "the provider's content filter held the answer back"
+            given, problem = _parse_answer(reply_text, answer_type)
             problem = check(given) if given is not None and not takes_data else problem  # rules would say the same
             if given is not None and problem is None:
                 return given
@@ -189,8 +194,8 @@ async def ask(  # noqa: PLR0915
             flaw = f"That is not valid: {problem}."
             if answer.was_too_long:
                 flaw = "That was cut off at the limit of an answer's length: say less."
-            asked += [
-                AssistantMessage(content=said[:MAX_SHOWN_BACK] or "(empty)", source="assistant"),
+            conversation += [
+                AssistantMessage(content=reply_text[:MAX_SHOWN_BACK] or "(empty)", source="assistant"),
                 UserMessage(content=f"{flaw} Answer again, with the JSON alone.", source="user"),
             ]
         cut = ", cut off at the limit of an answer's length" if answer.was_too_long else ""
@@ -199,7 +204,8 @@ async def ask(  # noqa: PLR0915
     for client in clients:
         given = await ask_one(client)
         if not isinstance(given, str):
-            answer.given, answer.by = given, client
+            answer.given = given
+            answer.by = client
             break
         _log.warning("%s: %s", analyst_name(client), given)
         answer.failures.append(given)
@@ -248,20 +254,20 @@ async def understand(
     raise QuestionError("; ".join([objection, *answer.failures]))
 
 
-def to_ask(system: str, *said: str, source: str) -> list[LLMMessage]:
+def to_ask(system: str, *texts: str, source: str) -> list[LLMMessage]:
     """Return the messages of a request that shows records: the prompt with guidance on their blocks, what is said."""
-    users = (UserMessage(content=each, source=source) for each in said)
+    users = (UserMessage(content=content, source=source) for content in texts)
     return [SystemMessage(content=f"{system}\n\n{GUIDANCE}"), *users]
 
 
 def ask_to_mend(things: str, refused: Iterable[tuple[BaseModel, str]]) -> str:
     """Word the request that returns refused parts of an answer, each with the reason."""
-    lines = [f"- {reason}: {each.model_dump_json()}" for each, reason in refused]
-    asked = f"These {things} don't stand. Mend them from their records or leave them out; give only these:"
-    return "\n".join([asked, *lines])
+    lines = [f"- {reason}: {draft.model_dump_json()}" for draft, reason in refused]
+    request = f"These {things} don't stand. Mend them from their records or leave them out; give only these:"
+    return "\n".join([request, *lines])
 
 
-def _schema_of(client: ChatCompletionClient, answer_type: type[BaseModel]) -> dict[str, Any] | None:
+def _choose_schema(client: ChatCompletionClient, answer_type: type[BaseModel]) -> dict[str, Any] | None:
     """Return the arguments that pass a schema to a client; None if it takes no schema.
 
     OpenAI's own servers get a finished schema: AutoGen's would keep the bounds, and an answer that violates it raises
@@ -273,11 +279,15 @@ def _schema_of(client: ChatCompletionClient, answer_type: type[BaseModel]) -> di
     if server is None:
         return {"json_output": answer_type}
     schema = answer_type.model_json_schema()
-    named = {"name": answer_type.__name__, "strict": True, "schema": strict(schema) if server == "strict" else schema}
-    return {"extra_create_args": {"response_format": {"type": "json_schema", "json_schema": named}}}
+    schema_fields = {
+        "name": answer_type.__name__,
+        "strict": True,
+        "schema": make_strict(schema) if server == "strict" else schema,
+    }
+    return {"extra_create_args": {"response_format": {"type": "json_schema", "json_schema": schema_fields}}}
 
 
-def _with_schema(messages: Sequence[LLMMessage], answer_type: type[BaseModel]) -> list[LLMMessage]:
+def _add_schema(messages: Sequence[LLMMessage], answer_type: type[BaseModel]) -> list[LLMMessage]:
     """Add a schema to the system prompt, which providers cache, with a reminder at the end."""
     schema = json.dumps(answer_type.model_json_schema(), separators=(",", ":"))
     words = f"Answer with one JSON object of this schema, and nothing else:\n{schema}"
@@ -287,12 +297,12 @@ def _with_schema(messages: Sequence[LLMMessage], answer_type: type[BaseModel]) -
     return [SystemMessage(content=head + words), *rest, reminder]
 
 
-def _read(said: str, answer_type: type[T]) -> tuple[T | None, str | None]:
+def _parse_answer(reply: str, answer_type: type[T]) -> tuple[T | None, str | None]:
     """Return the first JSON in an answer that validates as the type, or the last one's error."""
-    problem = "no JSON object" if len(said) <= MAX_ANSWER else f"longer than {MAX_ANSWER:,} characters"
-    for found in _objects_in(said):
+    problem = "no JSON object" if len(reply) <= MAX_ANSWER else f"longer than {MAX_ANSWER:,} characters"
+    for data in _find_objects(reply):
         try:
-            return answer_type.model_validate(found), None
+            return answer_type.model_validate(data), None
         except ValidationError as error:
             problem = "; ".join(
                 f"{'.'.join(map(str, item['loc'])) or 'answer'}: {item['msg']}"
@@ -301,41 +311,43 @@ def _read(said: str, answer_type: type[T]) -> tuple[T | None, str | None]:
     return None, problem
 
 
-def _objects_in(text: str) -> Iterator[dict[str, Any]]:
+def _find_objects(text: str) -> Iterator[dict[str, Any]]:
     """Yield the JSON objects in a model's words, ignoring thoughts, prose and braces around them."""
-    decoder, text = json.JSONDecoder(strict=False), without_thoughts(text) if len(text) <= MAX_ANSWER else ""
+    decoder = json.JSONDecoder(strict=False)
+    text = remove_thoughts(text) if len(text) <= MAX_ANSWER else ""
     at = text.find("{")
     for _ in range(_MAX_STARTS):
         if at < 0:
             return
         try:
-            found, end = decoder.raw_decode(text, at)
+            data, end = decoder.raw_decode(text, at)
         except (ValueError, RecursionError):
             end = at + 1
         else:
-            yield found
+            yield data
         at = text.find("{", end)
 
 
-def written_calls(text: str, names: Sequence[str]) -> list[FunctionCall]:
+def find_written_calls(text: str, names: Sequence[str]) -> list[FunctionCall]:
     """Parse tool calls that a model wrote as text instead of making them; empty if there are none.
 
-    >>> written_calls('<tool_call>{"name": "get_label", "arguments": {"drugs": []}}</tool_call>', ["get_label"])
+    >>> find_written_calls('<tool_call>{"name": "get_label", "arguments": {"drugs": []}}</tool_call>', ["get_label"])
     [FunctionCall(id='written_0', arguments='{"drugs": []}', name='get_label')]
     """
     calls = list[FunctionCall]()
-    for found in _objects_in(text):
-        call = found["function"] if isinstance(found.get("function"), dict) else found
-        name, given = call.get("name"), call.get("arguments", call.get("parameters"))
-        if name in names and isinstance(given, dict):
-            calls.append(FunctionCall(id=f"written_{len(calls)}", arguments=json.dumps(given), name=str(name)))
+    for data in _find_objects(text):
+        call = data["function"] if isinstance(data.get("function"), dict) else data
+        name = call.get("name")
+        arguments = call.get("arguments", call.get("parameters"))
+        if name in names and isinstance(arguments, dict):
+            calls.append(FunctionCall(id=f"written_{len(calls)}", arguments=json.dumps(arguments), name=str(name)))
     return calls
 
 
-def without_thoughts(text: str) -> str:
+def remove_thoughts(text: str) -> str:
     """Remove a model's thinking before its answer, even if the server dropped the opening tag.
 
-    >>> without_thoughts("<think>{ not yet }</think> Propranolol.")
+    >>> remove_thoughts("<think>{ not yet }</think> Propranolol.")
     'Propranolol.'
     """
     for tag in ("think", "thinking", "reasoning"):
@@ -354,17 +366,17 @@ def provider_error_line(error: BaseException) -> str:
     status = getattr(error, "status_code", None)
     if not isinstance(status, int):
         return type(error).__name__
-    said = getattr(error, "body", None)
-    while isinstance(said, dict):  # Anthropic nests the error one level deeper than OpenAI
-        said = said.get("error") or said.get("message")
-    said = said or getattr(error, "message", None) or getattr(error, "error", None) or type(error).__name__
-    return f"{status} {in_a_line(str(said))}"
+    message = getattr(error, "body", None)
+    while isinstance(message, dict):  # Anthropic nests the error one level deeper than OpenAI
+        message = message.get("error") or message.get("message")
+    message = message or getattr(error, "message", None) or getattr(error, "error", None) or type(error).__name__
+    return f"{status} {write_line(str(message))}"
 
 
-def in_a_line(said: str) -> str:
+def write_line(message: str) -> str:
     """Shorten third-party text to one line for a report, without keys."""
-    shown = _KEY.sub("[key]", " ".join(visible(said).split()))
-    return f"{shown[:_MAX_TOLD]}{'…' if len(shown) > _MAX_TOLD else ''}".rstrip(" .")
+    plain = _KEY.sub("[key]", " ".join(visible(message).split()))
+    return f"{plain[:_MAX_TOLD]}{'…' if len(plain) > _MAX_TOLD else ''}".rstrip(" .")
 
 
 def reads_requests(client: Any) -> bool:

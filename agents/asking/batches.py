@@ -22,13 +22,14 @@ from uuid import uuid4
 from willowbark.agents.autogen import RequestUsage
 from willowbark.tools.wording import listed
 
-from .answers import ModelUnavailable, add_usage, in_a_line, provider_error_line
+from .answers import ModelUnavailable, add_usage, provider_error_line, write_line
 
 AT_ONCE = 4  # concurrent prompts outside a batch; providers limit rates
 FIRST_WAIT_S, LONGEST_WAIT_S = 2.0, 60.0  # between polls of a batch; the wait grows
 PATIENCE_S = 25 * 3600.0  # both providers end a batch after 24 hours
 RESULTS_S = 300.0  # for a batch's results
-RESULTS_BYTES, ANSWER_BYTES = 32 << 20, 64 << 10  # of a batch's results, and as much again for each of its answers
+RESULTS_BYTES = 32 << 20
+ANSWER_BYTES = 64 << 10  # of a batch's results, and as much again for each of its answers
 MOST_FAILURES = 30  # failed polls in a row, about half an hour
 _ID = re.compile(r"[\w-]{1,200}")
 _PASSING = (408, 409, 429)  # client errors that may pass on another try
@@ -48,37 +49,40 @@ class _ProviderBatches:
 
     async def _results(self, path: str, prompts: int) -> dict[str, Any]:
         """Read by key an answer or why there is none, one per line, within limits on bytes and time."""
-        most, said, found = RESULTS_BYTES + prompts * ANSWER_BYTES, bytearray(), dict[str, Any]()
+        most = RESULTS_BYTES + prompts * ANSWER_BYTES
+        received = bytearray()
+        results = dict[str, Any]()
         try:
             async with asyncio.timeout(RESULTS_S):
                 reply = await self._library.get(path, cast_to=object, options={"headers": _RAW})
                 try:
                     async for piece in reply.iter_bytes():
-                        said += piece
-                        if len(said) > most:
+                        received += piece
+                        if len(received) > most:
                             raise ModelUnavailable(f"a batch's results have more than {most:,} bytes")
                 finally:
                     await reply.close()
         except TimeoutError:
             raise ModelUnavailable(f"a batch's results did not end in {RESULTS_S:g} s") from None
         answer_type = getattr(importlib.import_module(self.answers[0]), self.answers[1])
-        for content in bytes(said).splitlines():
+        for content in bytes(received).splitlines():
             try:
                 line = json.loads(content)
             except (ValueError, RecursionError):
                 continue
             try:
-                answer = answer_type.model_validate(_within(line, *self.answer_at))
+                answer = answer_type.model_validate(_follow_path(line, *self.answer_at))
             except ValueError:
-                answer = _why(line, *self.reasons_at)
-            found.setdefault(str(_within(line, "custom_id")), answer)
-        return found
+                answer = _explain(line, *self.reasons_at)
+            results.setdefault(str(_follow_path(line, "custom_id")), answer)
+        return results
 
 
 class OpenAIBatches(_ProviderBatches):
     """Batches of chat completions, as files of JSON lines."""
 
-    answers, answer_at = ("openai.types.chat", "ChatCompletion"), ("response", "body")
+    answers = ("openai.types.chat", "ChatCompletion")
+    answer_at = ("response", "body")
     reasons_at = (("error", "message"), ("response", "body", "error", "message"))
 
     async def send(self, prompts: Mapping[str, Mapping[str, Any]]) -> str:
@@ -88,33 +92,35 @@ class OpenAIBatches(_ProviderBatches):
             json.dumps({"custom_id": key, "method": "POST", "url": to, "body": body}) for key, body in prompts.items()
         ]
         file = ("readings.jsonl", "\n".join(lines).encode(), "application/jsonl")
-        sent = _id_in(await self._library.files.create(file=file, purpose="batch"))
+        sent = _find_id(await self._library.files.create(file=file, purpose="batch"))
         begun = await self._library.batches.create(input_file_id=sent, endpoint=to, completion_window="24h")
-        return _id_in(begun)
+        return _find_id(begun)
 
     async def look(self, batch: str, prompts: int) -> Mapping[str, Any] | None:
         """Poll a batch: None while it runs, then by key an answer of the library's type or the error."""
-        state, found = await self._library.batches.retrieve(batch), dict[str, Any]()
+        state = await self._library.batches.retrieve(batch)
+        results = dict[str, Any]()
         if state.status not in ("completed", "failed", "expired", "cancelled"):
             return None
         if state.status == "failed":
-            raise ModelUnavailable(f"the batch failed: {_why(state.to_dict(), ('errors', 'data', 'message'))}")
+            raise ModelUnavailable(f"the batch failed: {_explain(state.to_dict(), ('errors', 'data', 'message'))}")
         for name in ("output_file_id", "error_file_id"):
             if getattr(state, name) is not None:
-                found |= await self._results(f"/files/{_id_in(state, name)}/content", prompts)
-        return found
+                results |= await self._results(f"/files/{_find_id(state, name)}/content", prompts)
+        return results
 
 
 class AnthropicBatches(_ProviderBatches):
     """Batches of Anthropic messages."""
 
-    answers, answer_at = ("anthropic.types", "Message"), ("result", "message")
+    answers = ("anthropic.types", "Message")
+    answer_at = ("result", "message")
     reasons_at = (("result", "error", "error", "message"), ("result", "type"))
 
     async def send(self, prompts: Mapping[str, Mapping[str, Any]]) -> str:
         """As `OpenAIBatches`."""
-        asked = [{"custom_id": key, "params": body} for key, body in prompts.items()]
-        return _id_in(await self._library.messages.batches.create(requests=asked))
+        requests = [{"custom_id": key, "params": body} for key, body in prompts.items()]
+        return _find_id(await self._library.messages.batches.create(requests=requests))
 
     async def look(self, batch: str, prompts: int) -> Mapping[str, Any] | None:
         """As `OpenAIBatches`."""
@@ -147,7 +153,8 @@ class BatchPlace:
 
     def settle(self, usage: RequestUsage, unanswered: str) -> None:
         """Record whether the batch answered and, if so, its tokens."""
-        self.was_answered, self.unanswered = not unanswered, unanswered
+        self.was_answered = not unanswered
+        self.unanswered = unanswered
         if self.was_answered:
             add_usage(self.usage, usage)
 
@@ -156,7 +163,7 @@ present_place: ContextVar[BatchPlace | None] = ContextVar("place in a batch", de
 """Place of the prompt being asked; None outside batches."""
 
 
-def through_batches(provider: str, library: Any, create: Create) -> Create:
+def send_through_batches(provider: str, library: Any, create: Create) -> Create:
     """Wrap a provider's call so that it waits for the batch when made in a batch's place."""
     interface: Interface = OpenAIBatches(library) if provider == "openai" else AnthropicBatches(library)
 
@@ -200,26 +207,26 @@ class Gathered:
     @property
     def notes(self) -> list[str]:
         """Notes on the batch for the report."""
-        reasons = Counter(each.unanswered for each in self._places if each.unanswered)
+        reasons = Counter(place.unanswered for place in self._places if place.unanswered)
         if not reasons:
             return []
-        number = reasons.total() + sum(each.was_answered for each in self._places)
-        said = f"Of {number} prompts in a batch {reasons.total()} had no answer there"
-        return [f"{said} ({listed(list(reasons), most=3)}), and were asked alone at the full price"]
+        number = reasons.total() + sum(place.was_answered for place in self._places)
+        note = f"Of {number} prompts in a batch {reasons.total()} had no answer there"
+        return [f"{note} ({listed(list(reasons), most=3)}), and were asked alone at the full price"]
 
     async def answer(self, place: BatchPlace, interface: Interface) -> Any:
         """Wait for a prompt's answer from its batch, a new one or that of before a resume; None if there is none."""
         self._close(place)
         await self._is_complete.wait()
         if place.batch not in self._results:
-            places = [each for each in self._places if each.asked and each.batch == place.batch]
-            self._results[place.batch] = asyncio.create_task(_results_of(interface, place.batch, places))
-        given = (await self._results[place.batch]).get(place.key, "it ended without them")
-        if isinstance(given, str):
-            place.unanswered = given
+            places = [waiting for waiting in self._places if waiting.asked and waiting.batch == place.batch]
+            self._results[place.batch] = asyncio.create_task(_wait_for_results(interface, place.batch, places))
+        result = (await self._results[place.batch]).get(place.key, "it ended without them")
+        if isinstance(result, str):
+            place.unanswered = result
             return None
         place.was_answered = True
-        return given
+        return result
 
     def _close(self, place: BatchPlace) -> None:
         """Mark a place as filled or left."""
@@ -230,28 +237,31 @@ class Gathered:
                 self._is_complete.set()
 
 
-async def _results_of(interface: Interface, batch: str | None, places: Sequence[BatchPlace]) -> Mapping[str, Any]:
+async def _wait_for_results(interface: Interface, batch: str | None, places: Sequence[BatchPlace]) -> Mapping[str, Any]:
     """Return the answers to prompts, or why there is none, by key; None as a batch sends a new one."""
     try:
         if batch is None:
-            batch = await interface.send({each.key: each.asked for each in places})
-            for each in places:
-                each.keep(batch)
-        return await _end_of(interface, batch, len(places))
+            batch = await interface.send({place.key: place.asked for place in places})
+            for place in places:
+                place.keep(batch)
+        return await _wait_for_end(interface, batch, len(places))
     except Exception as error:  # noqa: BLE001  libraries may raise anything: it becomes a note
-        return dict.fromkeys((each.key for each in places), provider_error_line(error))
+        return dict.fromkeys((place.key for place in places), provider_error_line(error))
 
 
-async def _end_of(interface: Interface, batch: str, prompts: int) -> Mapping[str, Any]:
+async def _wait_for_end(interface: Interface, batch: str, prompts: int) -> Mapping[str, Any]:
     """Wait until a batch ends and return its results."""
-    wait, failures, since = FIRST_WAIT_S, 0, time.monotonic()
+    wait = FIRST_WAIT_S
+    failures = 0
+    since = time.monotonic()
     while time.monotonic() - since < PATIENCE_S:
         try:
-            if (found := await interface.look(batch, prompts)) is not None:
-                return found
+            if (results := await interface.look(batch, prompts)) is not None:
+                return results
             failures = 0
         except Exception as error:
-            status, failures = getattr(error, "status_code", 500), failures + 1
+            status = getattr(error, "status_code", 500)
+            failures = failures + 1
             is_final = isinstance(error, ModelUnavailable) or (status < 500 and status not in _PASSING)
             if is_final or failures >= MOST_FAILURES:
                 raise
@@ -260,21 +270,22 @@ async def _end_of(interface: Interface, batch: str, prompts: int) -> Mapping[str
     raise ModelUnavailable("it expired without an end")
 
 
-def _id_in(said: Any, place: str = "id") -> str:
-    if not isinstance(name := getattr(said, place, None), str) or not _ID.fullmatch(name):
+def _find_id(answer: Any, place: str = "id") -> str:
+    name = getattr(answer, place, None)
+    if not isinstance(name, str) or not _ID.fullmatch(name):
         raise ModelUnavailable("the server gave a batch or its file no usable name")
     return name
 
 
-def _within(said: Any, *steps: str) -> Any:
+def _follow_path(answer: Any, *steps: str) -> Any:
     """Return the value at a JSON path, taking the first item of each list; None if absent."""
     for step in steps:
-        said = said[0] if isinstance(said, list) and said else said
-        said = said.get(step) if isinstance(said, dict) else None
-    return said
+        answer = answer[0] if isinstance(answer, list) and answer else answer
+        answer = answer.get(step) if isinstance(answer, dict) else None
+    return answer
 
 
-def _why(said: Any, *paths: tuple[str, ...]) -> str:
+def _explain(answer: Any, *paths: tuple[str, ...]) -> str:
     """Return the first of a provider's possible messages on a missing answer."""
-    told = (_within(said, *path) for path in paths)
-    return in_a_line(next((each for each in told if isinstance(each, str) and each), "no usable answer"))
+    reasons = (_follow_path(answer, *path) for path in paths)
+    return write_line(next((reason for reason in reasons if isinstance(reason, str) and reason), "no usable answer"))

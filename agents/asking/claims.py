@@ -84,20 +84,21 @@ def verify(
     for draft in claims:
         drug = canonical_drug(draft.drug) or draft.drug.strip()
         claim = Claim.model_validate({**draft.model_dump(), "drug": drug})
-        record, item = records.get(claim.evidence_key), read.get((claim.evidence_key, drug.casefold()))
+        record = records.get(claim.evidence_key)
+        item = read.get((claim.evidence_key, drug.casefold()))
         direction, against = (item.direction, item.against) if item else (None, None)
-        found = passage_of(claim, record, direction, against)
-        if isinstance(found, str):
-            verdicts.dropped.append(DroppedClaim(claim=claim, reason=found))
+        passage = check_passage(claim, record, direction, against)
+        if isinstance(passage, str):
+            verdicts.dropped.append(DroppedClaim(claim=claim, reason=passage))
             continue
         stance = claim.stance if claim.stance == str(direction) else "neutral"
-        stands = claim.model_copy(update={"stance": stance, "section": found.section})
+        stands = claim.model_copy(update={"stance": stance, "section": passage.section})
         if stands not in verdicts.kept:
             verdicts.kept.append(stands)
     return verdicts
 
 
-def passage_of(
+def check_passage(
     claim: Claim, record: Evidence | None, direction: Direction | None, against: str | None = None
 ) -> QuotedPassage | str:
     """Return the passage of a record that supports a claim on its drug, or why none does.
@@ -115,7 +116,7 @@ def passage_of(
         return f"quotes fewer than {MIN_QUOTE_CHARACTERS} characters"
     if section_of(record, claim.quote, plain) is None:
         return "quotes a passage that is not in its record"
-    is_of_other = against and canonical_drug(against) in drugs_named(claim.quote, against, record)
+    is_of_other = against and canonical_drug(against) in find_named_drugs(claim.quote, against, record)
     if not (is_of_other or _is_on(claim, record, direction)):
         return f"is on {claim.drug}, which its quote is not"
     is_order = addressed_to_machines(claim.quote) or tells_what_to_do(claim.quote) or quote.endswith("?")
@@ -123,14 +124,14 @@ def passage_of(
         return "quotes an order or a question, which reports nothing"
 
     # Only whole sentences, and neither the record's aim nor the background before its methods.
-    found = locate(claim.quote, record)
-    if found is None:
+    location = locate(claim.quote, record)
+    if location is None:
         return "quotes a part of a sentence"
-    is_told_late = record.trial is not None or not {"M", "R"}.isdisjoint(found.before)
-    no_result = "A" if is_told_late else "AB"  # zones: aim, background
-    if claim.stance != "neutral" and not is_full_text(found.passage.section) and found.zones <= set(no_result):
+    is_reported_late = record.trial is not None or not {"M", "R"}.isdisjoint(location.before)
+    no_result = "A" if is_reported_late else "AB"  # zones: aim, background
+    if claim.stance != "neutral" and not is_full_text(location.passage.section) and location.zones <= set(no_result):
         return "quotes an aim or what was known before, which is no result"
-    return found.passage
+    return location.passage
 
 
 def locate(quote: str, record: Evidence, *, is_whole: bool = True) -> Located | None:
@@ -141,29 +142,40 @@ def locate(quote: str, record: Evidence, *, is_whole: bool = True) -> Located | 
     section = section_of(record, quote, plain)
     if section is None:
         return None
-    place = next((each for each in places(record) if each.title == section), None)
+    place = next((part for part in places(record) if part.title == section), None)
     page = Document.cut("", place.text) if place else Document.of(record)
-    spans, wanted = spans_of(page), plain(quote)
+    spans = list_spans(page)
     texts = [page.whole[start:end] for start, end, _ in spans]
-    if is_whole:
-        run = quoted_sentences(wanted, texts)
-    else:
-        plainly = list(map(plain, texts))
-        runs = (slice(at, at + many) for many in range(1, MAX_QUOTED + 1) for at in range(len(texts)))
-        run = next((each for each in runs if wanted in " ".join(plainly[each])), None)
-    chosen = spans[run] if run is not None else []
-    if run is None or len({each.headed == "title" for *_, each in chosen}) > 1:
+    run = find_quoted(plain(quote), texts) if is_whole else _find_holding(plain(quote), texts)
+    if run is None:
         return None
-    start, end = chosen[0][0], chosen[-1][1]
+    chosen = spans[run]
+    titles = {sentence.headed == "title" for _, _, sentence in chosen}
+    if len(titles) > 1:
+        return None
+    start = chosen[0][0]
+    end = chosen[-1][1]
     passage = QuotedPassage(text=page.whole[start:end], section=section, start=start, end=end)
-    zones, before = (frozenset(each.zone for *_, each in some) for some in (chosen, spans[: run.start]))
+    zones = frozenset(sentence.zone for _, _, sentence in chosen)
+    before = frozenset(sentence.zone for _, _, sentence in spans[: run.start])
     return Located(passage, zones, before)
+
+
+def _find_holding(quote: str, texts: Sequence[str]) -> slice | None:
+    """Return the shortest run of sentences that holds a quote, of several the first; None if none does."""
+    sentences = list(map(plain, texts))
+    for size in range(1, MAX_QUOTED + 1):
+        for start in range(len(sentences)):
+            run = slice(start, start + size)
+            if quote in " ".join(sentences[run]):
+                return run
+    return None
 
 
 def _is_on(claim: Claim, record: Evidence, direction: Direction | None) -> bool:
     """Whether a quote names the drug, its class in a record read for it, or no drug there or of a title that does."""
     drug = canonical_drug(claim.drug) or claim.drug.casefold()
-    in_quote, in_title = (drugs_named(text, claim.drug, record) for text in (claim.quote, record.citation.title))
+    in_quote, in_title = (find_named_drugs(text, claim.drug, record) for text in (claim.quote, record.citation.title))
     misspelt = get_close_matches(drug, plain(claim.quote).split(), 1, ALIKE)
     if drug in in_quote or (misspelt and canonical_drug(misspelt[0]) is None):
         return True
@@ -172,50 +184,55 @@ def _is_on(claim: Claim, record: Evidence, direction: Direction | None) -> bool:
     return not in_quote & in_title if drug in in_title else not in_quote and direction is not None
 
 
-def drugs_named(text: str, asked: str, record: Evidence) -> set[str]:
+def find_named_drugs(text: str, drug: str, record: Evidence) -> set[str]:
     """Find the drugs named in a text, one of them also as it was asked about, all by the record's abbreviations."""
-    known = {**_short_names(Document.of(record)), asked.casefold(): canonical_drug(asked) or asked.casefold()}
-    words = set(re.findall(r"[\w-]+", text.casefold()))
-    return {name for name, *_ in Document.cut("", text).drugs} | {
-        drug for name, drug in known.items() if name in words or (" " in name and name in plain(text))
+    names = {
+        **_find_short_names(Document.of(record)),
+        drug.casefold(): canonical_drug(drug) or drug.casefold(),
     }
+    words = set(re.findall(r"[\w-]+", text.casefold()))
+    drugs = {name for name, *_ in Document.cut("", text).drugs}
+    for name, own_drug in names.items():
+        if name in words or (" " in name and name in plain(text)):
+            drugs.add(own_drug)
+    return drugs
 
 
-def _short_names(document: Document) -> Mapping[str, str]:
+def _find_short_names(document: Document) -> Mapping[str, str]:
     """Find a record's abbreviations for drugs, in lower case."""
-    told = ((document.whole[start:end], name) for name, start, end in document.drugs)
+    names = ((document.whole[start:end], name) for name, start, end in document.drugs)
     return {
         text.casefold(): name
-        for text, name in told
+        for text, name in names
         if text.isupper() and len(text) <= MAX_SHORT_NAME and text.casefold() != name
     }
 
 
-def _without_heading(text: str) -> str:
+def _remove_heading(text: str) -> str:
     """Remove a heading in capitals or of one word; other words before a colon restrict what follows."""
     heading, _, rest = text.partition(":")
     is_heading = " " not in heading.strip() and heading_role(text, 0) not in (None, "method")
     return rest.strip() if is_heading or (heading.isupper() and len(heading) <= MAX_HEADING_CHARACTERS) else text
 
 
-def spans_of(document: Document) -> list[tuple[int, int, Sentence]]:
+def list_spans(document: Document) -> list[tuple[int, int, Sentence]]:
     """Return the offsets of sentences, each with the reader's own, which goes on after "aged 17." and "10 mg/d."."""
-    found = []
-    for each in document.sentences:
-        start = each.start
-        for gap in _UNSPLIT.finditer(document.whole, each.start, each.end):
-            found.append((start, gap.start(1), each))
+    spans = []
+    for sentence in document.sentences:
+        start = sentence.start
+        for gap in _UNSPLIT.finditer(document.whole, sentence.start, sentence.end):
+            spans.append((start, gap.start(1), sentence))
             start = gap.end(1)
-        found.append((start, each.end, each))
-    return found
+        spans.append((start, sentence.end, sentence))
+    return spans
 
 
-def quoted_sentences(quote: str, whole: Sequence[str]) -> slice | None:
+def find_quoted(quote: str, whole: Sequence[str]) -> slice | None:
     """Return which sentences form a quote, normalised by `plain`; None if it is not made of whole ones."""
-    plainly = [(plain(each), plain(_without_heading(each))) for each in whole]
+    plainly = [(plain(sentence), plain(_remove_heading(sentence))) for sentence in whole]
     for first, begins in enumerate(plainly):
         for last in range(first + 1, len(whole) + 1):
-            after = [each for each, _ in plainly[first + 1 : last]]
+            after = [sentence for sentence, _ in plainly[first + 1 : last]]
             joined = " ".join([begins[0], *after])
             if quote.rstrip(".") in (joined.rstrip("."), " ".join([begins[1], *after]).rstrip(".")):
                 return slice(first, last)

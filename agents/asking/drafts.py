@@ -1,7 +1,8 @@
 """Types of models' answers, with schemas that every provider accepts: all fields required, no others, all bounded.
 
 Reasons come before scores, and quotes before their interpretation. A small model constrained by a grammar might never
-stop without bounds; `strict` removes them for providers that refuse them, and answers are cut to them in either case.
+stop without bounds; `make_strict` removes them for providers that refuse them, and answers are cut to them in either
+case.
 """
 
 from dataclasses import dataclass
@@ -44,8 +45,8 @@ class UpTo:
         bounded = {**handler(source), "max_length": self.most, **({"min_length": self.least} if self.least else {})}
         return core_schema.no_info_before_validator_function(self._cut_to_bounds, bounded)
 
-    def _cut_to_bounds(self, given: Any) -> Any:
-        return given[: self.most] if isinstance(given, str | list) else given
+    def _cut_to_bounds(self, data: Any) -> Any:
+        return data[: self.most] if isinstance(data, str | list) else data
 
 
 Line = Annotated[str, UpTo(300, least=1)]
@@ -79,13 +80,13 @@ class Draft(BaseModel):
         return schema
 
 
-def strict(schema: Any) -> Any:
+def make_strict(schema: Any) -> Any:
     """Remove the bounds from a schema, for providers whose strict mode refuses them."""
     if isinstance(schema, dict):
         fields = schema.get("properties")
-        kept = {name: strict(value) for name, value in schema.items() if name not in _BOUNDS}
-        return kept if fields is None else {**kept, "properties": {n: strict(value) for n, value in fields.items()}}
-    return [strict(item) for item in schema] if isinstance(schema, list) else schema
+        own = {name: make_strict(value) for name, value in schema.items() if name not in _BOUNDS}
+        return own if fields is None else {**own, "properties": {n: make_strict(value) for n, value in fields.items()}}
+    return [make_strict(item) for item in schema] if isinstance(schema, list) else schema
 
 
 class NextSearch(Draft):
@@ -166,7 +167,7 @@ class JudgeDraft(Draft):
     @property
     def drug_candidates(self) -> list[str]:
         """The drugs that it speaks of, the best first."""
-        return [each.drug for each in self.drugs]
+        return [drug.drug for drug in self.drugs]
 
     @property
     def next_search_queries(self) -> list[str]:
@@ -330,6 +331,6 @@ class QuestionDraft(BaseModel, extra="forbid"):
         template = ("" if self.kind == "none" else QUESTIONS[self.kind]).rstrip("?")
         if self.drug and self.kind in ("treat", "prevent"):
             template = "Does {drug} " + ("help in {condition}" if self.kind == "treat" else "prevent {condition}")
-        said = template.format(drug=self.drug or "a drug", condition=self.condition or "people")
-        said += f" in {self.people}" if self.people else ""
-        return f"{said} without {self.without}?" if self.without else f"{said}?"
+        question = template.format(drug=self.drug or "a drug", condition=self.condition or "people")
+        question += f" in {self.people}" if self.people else ""
+        return f"{question} without {self.without}?" if self.without else f"{question}?"

@@ -31,6 +31,12 @@ class StudyTopic(BaseModel, frozen=True, extra="forbid"):
         return cls(aim=study.aim or "treat", condition=study.condition or title, people=study.people)
 
     @property
+    def line(self) -> str:
+        """The topic for a model, without what is not told."""
+        people = f" | {self.people}" if self.people else ""
+        return f"{self.aim} | {self.condition}{people}"
+
+    @property
     def name(self) -> str:
         """By which its fit is kept."""
         return " | ".join((self.aim, self.condition, self.people)).casefold()
@@ -85,27 +91,27 @@ async def ask_fits(
     """
     every = list(topics)
     numbered = every[:MOST_TOPICS]
-    lines = [{"number": number, **topic.model_dump()} for number, topic in enumerate(numbered, 1)]
-    said = f"Question: {' '.join(question.split())}\n{enclose_lines(lines, marker)}"
-    messages = to_ask(prompt("fit.md"), said, source="judge")
+    lines = [{str(number): topic.line} for number, topic in enumerate(numbered, 1)]
+    prompt_text = f"Question: {' '.join(question.split())}\n{enclose_lines(lines, marker)}"
+    messages = to_ask(prompt("fit.md"), prompt_text, source="judge")
     answer: ModelAnswer[FitsDraft] = await ask([client], messages, FitsDraft, cancellation_token)
-    found = FitAnswer(failures=answer.failures, usage=answer.usage)
+    fits = FitAnswer(failures=answer.failures, usage=answer.usage)
     for row in answer.given.fits if answer.given is not None else ():
         if 1 <= row.number <= len(numbered):
-            found.fits[numbered[row.number - 1].name] = TopicFit(condition=row.condition, people=row.people)
-    untold = len({topic.name for topic in every} - found.fits.keys())
-    if untold and not found.failures:
-        found.failures.append(f"it left out {untold} of {counted(len(every), 'topic')}")
-    return found
+            fits.fits[numbered[row.number - 1].name] = TopicFit(condition=row.condition, people=row.people)
+    untold = len({topic.name for topic in every} - fits.fits.keys())
+    if untold and not fits.failures:
+        fits.failures.append(f"it left out {untold} of {counted(len(every), 'topic')}")
+    return fits
 
 
-def topics_of(
-    studies: Sequence[MatchedStudy], titles: Mapping[str, str], known: Mapping[str, TopicFit]
+def list_topics(
+    studies: Sequence[MatchedStudy], titles: Mapping[str, str], fits_known: Mapping[str, TopicFit]
 ) -> list[StudyTopic]:
     """List the topics of studies of which nothing is known yet, each once, in the studies' order."""
     topics = {}
-    for read in studies:
-        topic = StudyTopic.of(read.study, titles.get(read.study.key, ""))
-        if topic.name not in known:
+    for study in studies:
+        topic = StudyTopic.of(study.study, titles.get(study.study.key, ""))
+        if topic.name not in fits_known:
             topics[topic.name] = topic
     return list(topics.values())

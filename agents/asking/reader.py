@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import chain, pairwise
+from itertools import chain
 from typing import Any
 
 from pydantic import BaseModel
@@ -37,10 +37,11 @@ from .answers import PROMPTS_VERSION, ModelAnswer, add_usage, analyst_name, ask,
 from .batches import AT_ONCE, Gathered
 from .claims import plain
 from .drafts import StudiesDraft, StudyDraft
-from .studies import CheckedStudy, Refused, checked_study, joined
+from .numbering import number_lines, number_sentences, show_passages
+from .studies import CheckedStudy, Refused, check_study, join_studies
 
-BATCH = 20  # most records of a prompt, whose answer then is within 8,192 tokens; the instructions are sent once for all
-BATCH_CHARACTERS = 40_000  # of the records of one prompt on average
+BATCH = 28  # most records of a prompt, whose answer then is within 8,192 tokens; the instructions are sent once for all
+BATCH_CHARACTERS = 50_000  # of the records of one prompt on average
 WHOLE_CHARACTERS = 60_000  # of the records of one prompt on average, where their full texts are shown whole
 MAX_DRUGS = 10  # of one record asked about by name; a model may add others
 TABLE_CHARACTERS = 2_000  # of the rows of a full text's tables in a prompt
@@ -82,37 +83,48 @@ class ToRead:
 
     @property
     def line(self) -> dict[str, Any]:
-        """The record for a model: key, title, the abstract, drugs; an ellipsis for sentences that are not shown."""
-        title = [each.quote for each in self.page.sentences if each.headed == "title"]
-        text = [each for each in self.page.sentences if each.headed != "title"]
-        telling = [each for each in text if not self.in_short or each.zone in "RC"] or text
-        shown = [each.quote for each in telling[:1]]
-        for before, each in pairwise(telling):
-            shown.append(each.quote if each.order == before.order + 1 else f"… {each.quote}")
-        line: dict[str, Any] = {"key": self.record.key, "title": " ".join(title), "text": " ".join(shown)}
-        for name, texts in self._list_full_text().items():
-            if texts:
-                line[name] = texts
+        """The record for a model: key, title, the abstract by numbered sentences, the same of its full text, drugs."""
+        title = [sentence.quote for sentence in self.page.sentences if sentence.headed == "title"]
+        line: dict[str, Any] = {"key": self.record.key, "title": " ".join(title), "text": show_passages(self._abstract)}
+        for name, parts in self._full_text.items():
+            if parts:
+                line[name] = [f"{heading}: {show_passages(passages)}" for heading, passages in parts]
         return {**line, "drugs": list(self.drugs[:MAX_DRUGS])}
 
-    def _list_full_text(self) -> dict[str, list[str]]:
-        """List what is shown of the full text under the names of the prompt, each part below its heading."""
+    @cached_property
+    def passages(self) -> dict[str, str]:
+        """What a model is shown by number: sentences, of a full text's results as `r1`, rows of its tables as `t1`."""
+        parts = chain.from_iterable(self._full_text.values())
+        return dict(chain(self._abstract.items(), *(passages.items() for _, passages in parts)))
+
+    @cached_property
+    def _abstract(self) -> dict[str, str]:
+        """The sentences of the text that are shown, by number."""
+        every = self.page.sentences
+        telling = [sentence for sentence in every if not self.in_short or sentence.zone in "RC"]
+        return number_sentences(telling) or number_sentences(every)
+
+    @cached_property
+    def _full_text(self) -> dict[str, list[tuple[str, dict[str, str]]]]:
+        """What is shown of the full text under the names of the prompt: headings, each with its numbered passages."""
         if self.is_whole:
             parts = places(excerpted(self.record, WHOLE_SHOWN, WHOLE_SHOWN))
         elif self.in_short:
             parts = []
         else:
             parts = places(excerpted(self.record, TABLE_CHARACTERS), "table")
-        lines = [(part.kind, f"{part.title}: {part.text}") for part in parts]
+        results = [part for part in parts if part.kind == "results"]
+        tables = [part for part in parts if part.kind == "table"]
         return {
-            "results": [line for kind, line in lines if kind == "results"],
-            "tables": [line for kind, line in lines if kind == "table"],
+            "results": number_lines(results, "r", by_rows=False),
+            "tables": number_lines(tables, "t", by_rows=True),
         }
 
     @property
     def characters(self) -> int:
         """Characters of the record in a prompt."""
-        return len(self.page.whole) + sum(map(len, chain(*self._list_full_text().values())))
+        parts = chain.from_iterable(self._full_text.values())
+        return len(self.page.whole) + sum(len(heading) + len(show_passages(shown)) for heading, shown in parts)
 
 
 class WholeTexts(BaseModel, frozen=True, extra="forbid"):
@@ -153,7 +165,8 @@ class ReadingCounts(BaseModel, frozen=True, extra="forbid"):
 
     def __add__(self, other: "ReadingCounts") -> "ReadingCounts":
         """Add the counts of another turn."""
-        mine, others = self.model_dump(), other.model_dump()
+        mine = self.model_dump()
+        others = other.model_dump()
         return ReadingCounts(**{name: mine[name] + others[name] for name in mine})
 
     @property
@@ -197,47 +210,50 @@ class ReadingResults:
 
         With `is_mended` it answers a refusal: what it mends joins the study of its record.
         """
-        asked = self.question
-        by_key = {given.record.key: given for given in batch}
+        question = self.question
+        by_key = {to_be_read.record.key: to_be_read for to_be_read in batch}
         refused: list[tuple[StudyDraft, str]] = []
         for draft in drafts:
-            given = by_key.get(draft.evidence_key)
-            if given is None:
+            item = by_key.get(draft.evidence_key)
+            if item is None:
                 refused.append((draft, "names a record that was not shown"))
                 continue
-            former = self._checked.get(given.record.key)
+            former = self._checked.get(item.record.key)
             if former is not None and not is_mended:
                 self.note(LEFT_OUT, "a record is read twice", draft)
                 continue
             try:
-                checked = checked_study(draft, given, version)
+                checked = check_study(draft, item, version)
             except Refused as problem:
                 refused.append((draft, str(problem)))
                 continue
-            checked = checked if former is None else joined(former, checked)
+            checked = checked if former is None else join_studies(former, checked)
             if checked is not former:
-                self._checked[given.record.key] = checked
-                read = match_by_words(checked.study, asked, given.condition)
-                self._studies[given.record.key] = read
-                self._views[given.record.key] = views_of(read, given.page.whole)
+                self._checked[item.record.key] = checked
+                matched = match_by_words(checked.study, question, item.condition)
+                self._studies[item.record.key] = matched
+                self._views[item.record.key] = views_of(matched, item.page.whole)
             if checked.problems:
                 refused.append((draft, "; ".join(checked.problems)))
-        self.done |= {given.fingerprint for given in batch}
+        self.done |= {to_be_read.fingerprint for to_be_read in batch}
         return refused
 
     def note_omitted(self, batch: Sequence[ToRead]) -> None:
         """Note which records of an answered prompt have no study that stands, and why."""
-        refused = {key: reason for (what, reason), keys in self.refused.items() if what == ABSENT for key in keys}
-        for given in batch:
-            key = given.record.key
+        refused: dict[str, str] = {}
+        for (what, reason), keys in self.refused.items():
+            if what == ABSENT:
+                refused |= dict.fromkeys(keys, reason)
+        for item in batch:
+            key = item.record.key
             if key not in self._checked:
                 self.unread[key] = UnreadRecord(key=key, reason=refused.get(key[:60], OMITTED), is_absent=True)
 
     def note_unanswered(self, batch: Sequence[ToRead], reason: str) -> None:
         """Note that a model gave no answer to a prompt."""
         self.failures[reason] += len(batch)
-        for given in batch:
-            self.unread[given.record.key] = UnreadRecord(key=given.record.key, reason=reason)
+        for item in batch:
+            self.unread[item.record.key] = UnreadRecord(key=item.record.key, reason=reason)
 
     @property
     def counts(self) -> ReadingCounts:
@@ -245,7 +261,7 @@ class ReadingResults:
         return ReadingCounts(
             asked=self.asked,
             read=len(self._checked),
-            refused=sum(each.is_absent for each in self.unread.values()),
+            refused=sum(record.is_absent for record in self.unread.values()),
             parts=sum(checked.parts for checked in self._checked.values()),
             disputed=sum(len(checked.disputed) for checked in self._checked.values()),
         )
@@ -258,11 +274,11 @@ class ReadingResults:
     @property
     def readings(self) -> list[Reading]:
         """What the studies say of each drug, for the condition that they were read for."""
-        return [view for views in self._views.values() for view in views]
+        return list(chain.from_iterable(self._views.values()))
 
-    def has_settled(self, given: ToRead) -> bool:
+    def has_settled(self, item: ToRead) -> bool:
         """Whether a record has a study that stands, or a reason for having none."""
-        return given.fingerprint in self.done or given.record.key in self.unread
+        return item.fingerprint in self.done or item.record.key in self.unread
 
     def has(self, draft: StudyDraft) -> bool:
         """Whether a draft's record has a study that stands."""
@@ -318,33 +334,38 @@ def _add_tokens(tokens: tuple[int, int], usage: RequestUsage | None) -> tuple[in
     return tokens[0] + usage.prompt_tokens, tokens[1] + usage.completion_tokens
 
 
-def list_unreadable(pool: Iterable[Evidence], asked: Question) -> list[UnreadRecord]:
+def list_unreadable(pool: Iterable[Evidence], question: Question) -> list[UnreadRecord]:
     """List the publications and trials that hold nothing to read, each with the reason."""
-    given = {each.record.key for each in to_read(pool, asked)}
-    others = [record for record in pool if kind_of(record) in STUDIES and record.key not in given]
-    return [
-        UnreadRecord(key=record.key, reason="no results posted" if record.trial else "no abstract") for record in others
-    ]
+    readable_keys = {item.record.key for item in to_read(pool, question)}
+    unreadable: list[UnreadRecord] = []
+    for record in pool:
+        if kind_of(record) in STUDIES and record.key not in readable_keys:
+            reason = "no results posted" if record.trial else "no abstract"
+            unreadable.append(UnreadRecord(key=record.key, reason=reason))
+    return unreadable
 
 
-def to_read(pool: Iterable[Evidence], asked: Question, *, in_short: bool = False) -> list[ToRead]:
+def to_read(pool: Iterable[Evidence], question: Question, *, in_short: bool = False) -> list[ToRead]:
     """Select what may report on drugs: publications, and trials that stopped or posted results.
 
     No word of the question decides: a model says later what is on topic. Only errata, letters and other publications
     without an abstract whose titles name no drug, and trials without a result, are left aside.
     """
-    known = condition_of(asked)
-    condition = next((each.text for each in find_conditions(asked.text) if each.name == known), known)
-    found = []
+    usual_name = condition_of(question)
+    condition = next(
+        (mention.text for mention in find_conditions(question.text) if mention.name == usual_name), usual_name
+    )
+    selected = []
     for record in map(readable, pool):
-        drugs = wanted_drugs(record, asked)
-        trial, is_publication = record.trial, kind_of(record) == "publication"
+        drugs = wanted_drugs(record, question)
+        trial = record.trial
+        is_publication = kind_of(record) == "publication"
         tells = record.has_abstract if is_publication else trial and (trial.results or trial.why_stopped)
         if tells or (drugs and is_publication):
-            found.append(
+            selected.append(
                 ToRead(record, tuple(drugs), condition, in_short and is_publication, is_whole=bool(why_whole(record)))
             )
-    return found
+    return selected
 
 
 @dataclass(frozen=True)
@@ -363,13 +384,14 @@ class _Stage:
 
     async def read(self, batch: Sequence[ToRead], *, is_first: bool = True) -> None:
         """Read a batch; what is refused is asked for once more, and a batch too long for an answer in halves."""
-        found, version = self.found, f"{analyst_name(self.client)}, prompts {PROMPTS_VERSION}"
+        results = self.found
+        version = f"{analyst_name(self.client)}, prompts {PROMPTS_VERSION}"
         if self.gathered is not None and is_first:
             with self.gathered.place() as place:
                 answer = await self._ask(batch)
-            add_usage(found.batched, place.usage)
+            add_usage(results.batched, place.usage)
             if batch[0].is_whole:
-                found.add_whole(batch_usage=place.usage)
+                results.add_whole(batch_usage=place.usage)
         else:
             async with self.free:
                 answer = await self._ask(batch)
@@ -378,35 +400,35 @@ class _Stage:
             halves = batch[: len(batch) // 2], batch[len(batch) // 2 :]
             await asyncio.gather(*(self.read(half, is_first=False) for half in halves))
         elif answer.given is None and batch[0].is_whole:  # often longer than what a small model takes
-            found.shortened[answer.failures[-1]] += len(batch)
+            results.shortened[answer.failures[-1]] += len(batch)
             await self.read([replace(record, is_whole=False) for record in batch], is_first=False)
         elif answer.given is None:
-            found.note_unanswered(batch, answer.failures[-1])
-        elif refused := found.take(answer.given.studies, batch, version):
-            named = {draft.evidence_key for draft, _ in refused}
-            shown = [each for each in batch if each.record.key in named]
-            if len(shown) < len(named):  # a key that no record has may stand for any of them
-                shown = list(batch)
+            results.note_unanswered(batch, answer.failures[-1])
+        elif refused := results.take(answer.given.studies, batch, version):
+            keys = {draft.evidence_key for draft, _ in refused}
+            again = [item for item in batch if item.record.key in keys]
+            if len(again) < len(keys):  # a key that no record has may stand for any of them
+                again = list(batch)
             async with self.free:
-                answer = await self._ask(shown, ask_to_mend("studies or parts of them", refused))
+                answer = await self._ask(again, ask_to_mend("studies or parts of them", refused))
             if answer.given is not None:
-                found.take(answer.given.studies[: len(refused)], batch, version, is_mended=True)
+                results.take(answer.given.studies[: len(refused)], batch, version, is_mended=True)
             for draft, reason in refused:
-                if not found.has(draft):
-                    found.note(ABSENT, reason, draft)
-            found.note_left_out(draft for draft, _ in refused)
+                if not results.has(draft):
+                    results.note(ABSENT, reason, draft)
+            results.note_left_out(draft for draft, _ in refused)
         if is_answered:
-            found.note_omitted(batch)
+            results.note_omitted(batch)
 
     async def _ask(self, batch: Sequence[ToRead], further: str = "") -> ModelAnswer[StudiesDraft]:
-        shown = enclose_lines([each.line for each in batch], self.marker)
+        lines = enclose_lines([item.line for item in batch], self.marker)
         why = [
             f"- {each.record.key}: {unmarked(self.misread[each.record.key])}"
             for each in batch
             if each.record.key in self.misread
         ]
         again = "\n".join([MISREAD, *why]) if why else ""
-        messages = to_ask(prompt("reader.md"), "\n".join(filter(None, [shown, again, further])), source="reader")
+        messages = to_ask(prompt("reader.md"), "\n".join(filter(None, [lines, again, further])), source="reader")
         answer = await ask([self.client], messages, StudiesDraft, self.token)
         add_usage(self.found.usage, answer.usage)
         if batch[0].is_whole:
@@ -450,7 +472,8 @@ async def read(
     tasks = [asyncio.ensure_future(stage.read(batch)) for batch in batches]
     for task in tasks:
         cancellation_token.link_future(task)
-    found, late = stage.found, set[asyncio.Task[None]]()
+    results = stage.found
+    late = set[asyncio.Task[None]]()
     try:
         if tasks:
             ended, late = await asyncio.wait(tasks, timeout=None if in_batch else timeout_s)
@@ -459,10 +482,10 @@ async def read(
     finally:
         for task in tasks:
             task.cancel()
-    found.batch_notes = gathered.notes if gathered else []
+    results.batch_notes = gathered.notes if gathered else []
     if late:
-        found.note_unanswered([each for each in records if not found.has_settled(each)], TIME_UP)
-    return found
+        results.note_unanswered([record for record in records if not results.has_settled(record)], TIME_UP)
+    return results
 
 
 def _cut_evenly(records: Sequence[ToRead], most: int) -> list[Sequence[ToRead]]:

@@ -7,7 +7,7 @@ what a model words itself stays only if each of its words is the record's: no te
 import re
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeVar
@@ -38,8 +38,9 @@ from willowbark.tools.records.study import (
     StudyPassage,
 )
 
-from .claims import Claim, drugs_named, locate, passage_of, plain
+from .claims import Claim, check_passage, find_named_drugs, locate, plain
 from .drafts import ArmDraft, ComparisonDraft, HarmDraft, StatementDraft, StudyDraft
+from .numbering import UnknownPassage, words_at
 
 if TYPE_CHECKING:
     from .reader import ToRead
@@ -75,7 +76,7 @@ _ADVICE = frozenset({"give", "avoid", "harms"})
 """What authors state in sentences that may say what should be done."""
 
 
-D = TypeVar("D")
+D = TypeVar("D", ComparisonDraft, HarmDraft, StatementDraft)
 P = TypeVar("P")
 
 
@@ -108,8 +109,8 @@ class CheckedStudy:
     @property
     def parts(self) -> int:
         """Number of comparisons and statements that it gave, those that were left out among them."""
-        kept = len(self.study.comparisons) + len(self.study.statements)
-        return kept + sum(not line.startswith("harm") for line in self.dropped)
+        parts = len(self.study.comparisons) + len(self.study.statements)
+        return parts + sum(not line.startswith("harm") for line in self.dropped)
 
 
 class _LocatedQuote(NamedTuple):
@@ -120,12 +121,13 @@ class _LocatedQuote(NamedTuple):
     @property
     def joined(self) -> StudyPassage:
         """The passage of a study."""
-        first, last = self.parts[0], self.parts[-1]
+        first = self.parts[0]
+        last = self.parts[-1]
         text = GAP.join(part.text for part in self.parts)
         return StudyPassage(text=text, section=first.section, start=first.start, end=last.end)
 
 
-def checked_study(draft: StudyDraft, given: "ToRead", version: str) -> CheckedStudy:
+def check_study(draft: StudyDraft, item: "ToRead", version: str) -> CheckedStudy:
     """Check a model's study of a record that it was shown.
 
     A study stands if its arms do: their drugs are in the record, a placebo is one there, and comparisons name them.
@@ -133,30 +135,39 @@ def checked_study(draft: StudyDraft, given: "ToRead", version: str) -> CheckedSt
     Raises:
         Refused: the study does not stand.
     """
-    return _Check(draft, given).make(version)
+    return _Check(draft, item).make(version)
 
 
-def joined(former: CheckedStudy, mended: CheckedStudy) -> CheckedStudy:
+def join_studies(former: CheckedStudy, mended: CheckedStudy) -> CheckedStudy:
     """Join a study and what a model gave when asked to mend it: all of the record again, or the mended parts alone."""
     if len(mended.study.arms) < len(former.study.arms) or mended.study.arms != former.study.arms:
         is_whole = len(mended.study.comparisons) >= len(former.study.comparisons)
         return mended if is_whole and len(mended.dropped) <= len(former.dropped) else former
     names = ("comparisons", "statements")
-    parts = {name: _united(getattr(former.study, name), getattr(mended.study, name)) for name in names}
+    parts = {name: _unite(getattr(former.study, name), getattr(mended.study, name)) for name in names}
     return CheckedStudy(mended.study.model_copy(update=parts), mended.dropped, mended.emptied)
 
 
-def _united(former: Sequence[StudyPart], mended: Sequence[StudyPart]) -> tuple[StudyPart, ...]:
+def _unite(former: Sequence[StudyPart], mended: Sequence[StudyPart]) -> tuple[StudyPart, ...]:
     """Return the mended parts and those that they leave out, which are told by other sentences or on other arms."""
-    known = {_place(part) for part in mended}
-    return (*mended, *(part for part in former if _place(part) not in known))
+    places = {_find_place(part) for part in mended}
+    return (*mended, *(part for part in former if _find_place(part) not in places))
 
 
-def _place(part: StudyPart) -> tuple[object, ...]:
+def _find_place(part: StudyPart) -> tuple[object, ...]:
     return tuple(getattr(part, name, None) for name in ("arm", "versus", "drug", "passage"))
 
 
-def drug_name(name: str) -> str:
+def with_words(draft: D, passages: Mapping[str, str]) -> D:
+    """Return a part of a study with the words of the passages that it names by number.
+
+    Raises:
+        UnknownPassage: it names a passage that its record does not have.
+    """
+    return draft.model_copy(update={"quote": words_at(draft.quote, passages)})
+
+
+def find_drug_name(name: str) -> str:
     """Return the generic name of a drug as a model writes it, in lower case."""
     return canonical_drug(name) or " ".join(name.split()).casefold()
 
@@ -164,12 +175,15 @@ def drug_name(name: str) -> str:
 class _Check:
     """The check of one study."""
 
-    def __init__(self, draft: StudyDraft, given: "ToRead") -> None:
-        self._draft, self._record, self._page = draft, given.record, given.page
-        self._is_whole = given.is_whole
-        self._text = plain(" ".join([given.page.whole, *(place.text for place in places(given.record))]))
+    def __init__(self, draft: StudyDraft, item: "ToRead") -> None:
+        self._draft = draft
+        self._record = item.record
+        self._page = item.page
+        self._is_whole = item.is_whole
+        self._passages = item.passages
+        self._text = plain(" ".join([item.page.whole, *(place.text for place in places(item.record))]))
         self._words = frozenset(_WORD.findall(self._text))
-        self._drugs = frozenset({*given.drugs, *(name for name, _, _ in given.page.drugs)})
+        self._drugs = frozenset({*item.drugs, *(name for name, _, _ in item.page.drugs)})
         self._dropped: list[str] = []
         self._emptied: list[str] = []
         self._arms: dict[str, Arm] = {}
@@ -184,10 +198,10 @@ class _Check:
         comparisons = tuple(self._keep(draft.comparisons, self._compare, "comparison"))
         harms = list(self._keep(draft.harms, self._find_harm, "harm"))
         statements = tuple(self._keep(draft.statements, self._find_view, "statement"))
-        arms = [
-            arm.model_copy(update={"harms": tuple(harm for label, harm in harms if label == name)})
-            for name, arm in self._arms.items()
-        ]
+        arms: list[Arm] = []
+        for name, arm in self._arms.items():
+            own_harms = tuple(harm for label, harm in harms if label == name)
+            arms.append(arm.model_copy(update={"harms": own_harms}))
         study = Study(
             key=self._record.key,
             reader="model",
@@ -216,24 +230,24 @@ class _Check:
         """Refuse a study whose comparisons or harms are of arms that it does not have, or of one arm with itself."""
         rows = self._draft.comparisons
         labels = [*(row.arm for row in rows), *(harm.arm for harm in self._draft.harms)]
-        labels += [row.versus for row in rows if _label(row.versus) not in _LOOSE]
-        unknown = [label for label in labels if _label(label) not in self._arms]
+        labels += [row.versus for row in rows if _make_label(row.versus) not in _LOOSE]
+        unknown = [label for label in labels if _make_label(label) not in self._arms]
         if unknown:
             raise Refused(f"names an arm that the study does not have ({unknown[0][:60]})")
-        if any(_label(row.arm) == _label(row.versus) for row in rows):
+        if any(_make_label(row.arm) == _make_label(row.versus) for row in rows):
             raise Refused("compares an arm with itself")
 
     def _keep(self, drafts: Iterable[D], make: Callable[[D], P], what: str) -> Iterator[P]:
         """Yield the parts that stand, and note why the others do not."""
         for order, draft in enumerate(drafts, 1):
             try:
-                yield make(draft)
-            except Refused as problem:
+                yield make(with_words(draft, self._passages))
+            except (Refused, UnknownPassage) as problem:
                 self._dropped.append(f"{what} {order} {problem}")
 
     def _find_drugs(self, names: Iterable[str]) -> tuple[str, ...]:
         """Return drugs by their generic names; Refused if the record does not name one."""
-        drugs = tuple(dict.fromkeys(drug_name(name) for name in names if name.strip()))
+        drugs = tuple(dict.fromkeys(find_drug_name(name) for name in names if name.strip()))
         unnamed = [drug for drug in drugs if not self._is_named(drug)]
         if unnamed:
             raise Refused(f"names a drug that its record does not name ({unnamed[0][:60]})")
@@ -259,28 +273,28 @@ class _Check:
     @cached_property
     def _numbers(self) -> frozenset[int]:
         """Whole numbers of the record, in digits or words."""
-        found = {int(re.sub(r"[, ]", "", number)) for number in _NUMBER.findall(self._text)}
+        numbers = {int(re.sub(r"[, ]", "", number)) for number in _NUMBER.findall(self._text)}
         words = re.findall(r"[a-z]+", self._text)
         for start, word in enumerate(words):
             if spelled_number(word) is None:
                 continue
             for end in range(start + 1, start + MOST_NUMBER_WORDS + 1):
                 number = spelled_number(" ".join(words[start:end]))
-                found |= set() if number is None else {number}
-        return frozenset(found)
+                numbers |= set() if number is None else {number}
+        return frozenset(numbers)
 
     def _name_arms(self, drafts: Sequence[ArmDraft]) -> dict[str, Arm]:
         """Return the arms by the names that the model gives them, each with a name of its own made of its drugs."""
-        labels = [_label(draft.name) for draft in drafts]
+        labels = [_make_label(draft.name) for draft in drafts]
         double = [label for label, times in Counter(labels).items() if times > 1]
         if double:
             raise Refused(f"gives two arms one name ({double[0][:60]})")
         arms: dict[str, Arm] = {}
-        taken: set[str] = set()
+        used: set[str] = set()
         for label, draft in zip(labels, drafts, strict=True):
             arm = self._check_arm(draft)
-            name = _untaken(arm.name, arm.dose, taken)
-            taken.add(name)
+            name = _make_unique(arm.name, arm.dose, used)
+            used.add(name)
             arms[label] = arm.model_copy(update={"name": name})
         return arms
 
@@ -300,10 +314,10 @@ class _Check:
 
     def _find_dose(self, dose: str, drugs: Sequence[str]) -> str:
         """Return a dose as its record writes it beside one of these drugs; empty if it does not."""
-        wanted = plain(dose)
-        if not wanted:
+        dose_text = plain(dose)
+        if not dose_text:
             return ""
-        if not any(map(str.isdigit, wanted)) or is_of_other_kind("dose", wanted):
+        if not any(map(str.isdigit, dose_text)) or is_of_other_kind("dose", dose_text):
             self._emptied.append("dose has no figure or is one of something else")
             return ""
         words = r"\s+".join(map(re.escape, dose.split()))
@@ -319,8 +333,8 @@ class _Check:
         return ""
 
     def _compare(self, draft: ComparisonDraft) -> Comparison:
-        arm = self._arms[_label(draft.arm)]
-        versus = self._arms.get(_label(draft.versus))
+        arm = self._arms[_make_label(draft.arm)]
+        versus = self._arms.get(_make_label(draft.versus))
         passage = self._find_result(draft, arm, versus)
         text = " ".join(part.text for part in passage.parts)
         favours: Favours | None = None if draft.favours == "untold" else draft.favours
@@ -329,7 +343,7 @@ class _Check:
         return Comparison(
             arm=arm.name,
             versus=versus.name if versus else None,
-            against="arm" if versus else _LOOSE[_label(draft.versus)],
+            against="arm" if versus else _LOOSE[_make_label(draft.versus)],
             outcome=self._own_words(draft.outcome),
             endpoint=draft.endpoint,
             primary=_YES[draft.primary],
@@ -352,9 +366,9 @@ class _Check:
             drugs = (*drugs, *self._background)
         else:  # of a talk or an operation, of which any sentence may tell, whatever drugs it names
             drugs = tuple(mention.name for mention in find_drugs(draft.quote)) or (arm.name,)
-        found = locate(draft.quote, self._record)
-        is_told_early = draft.basis in _SECOND_HAND and found is not None and not found.zones <= {"A"}
-        return self._find_passage(draft.quote, drugs, is_result=not is_told_early)
+        location = locate(draft.quote, self._record)
+        is_in_introduction = draft.basis in _SECOND_HAND and location is not None and not location.zones <= {"A"}
+        return self._find_passage(draft.quote, drugs, is_result=not is_in_introduction)
 
     def _find_passage(self, quote: str, drugs: Sequence[str], *, is_result: bool) -> _LocatedQuote:
         parts = [self._find_part(part, drugs, is_result=is_result) for part in self._cut(quote)]
@@ -366,7 +380,7 @@ class _Check:
             stance: Literal["contradicts", "neutral"] = "contradicts" if is_result else "neutral"
             claim = Claim(evidence_key=self._record.key, quote=quote, drug=drug[:100], stance=stance)
             for other in (None, *(name for name in drugs if name != drug)):
-                passage = passage_of(claim, self._record, Direction.inconclusive, other)
+                passage = check_passage(claim, self._record, Direction.inconclusive, other)
                 if isinstance(passage, QuotedPassage):
                     return passage
                 problem = passage
@@ -380,32 +394,33 @@ class _Check:
 
     def _find_estimate(self, written: str, text: str, arm: Arm) -> Estimate | None:
         """Return the estimate as a passage writes it; None if there is none, or it does not stand there."""
-        wanted = plain(written)
-        if not wanted:
+        estimate = plain(written)
+        if not estimate:
             return None
-        problem = _why_no_figure(wanted, plain(text), arm.drugs, "estimate")
+        problem = _explain_missing(estimate, plain(text), arm.drugs, "estimate")
         if problem:
             self._emptied.append(f"estimate {problem}")
             return None
         drug = arm.drugs[0] if arm.drugs else ""
         size = find_estimate(written, drug) or find_estimate(text, drug) or Estimate()
-        is_in_it = size.value is None or f"{size.value:g}" in wanted
-        return (size if is_in_it else Estimate()).model_copy(update={"written": _as_written(text, wanted)})
+        is_in_it = size.value is None or f"{size.value:g}" in estimate
+        return (size if is_in_it else Estimate()).model_copy(update={"written": _find_as_written(text, estimate)})
 
     def _find_harm(self, draft: HarmDraft) -> tuple[str, ArmHarm]:
-        arm = self._arms[_label(draft.arm)]
-        found = locate(draft.quote, self._record, is_whole=False)
-        if found is None or addressed_to_machines(draft.quote) or tells_what_to_do(draft.quote):
+        arm = self._arms[_make_label(draft.arm)]
+        location = locate(draft.quote, self._record, is_whole=False)
+        if location is None or addressed_to_machines(draft.quote) or tells_what_to_do(draft.quote):
             raise Refused("quotes a passage that is not in its record")
-        text = found.passage.text
+        text = location.passage.text
         if plain(draft.what) not in plain(text):
             raise Refused("is one that its quote does not name")
-        problem = _why_no_figure(plain(draft.value), plain(text), arm.drugs, "tolerability")
+        problem = _explain_missing(plain(draft.value), plain(text), arm.drugs, "tolerability")
         if problem:
             raise Refused(problem)
-        passage = _LocatedQuote((found.passage,)).joined
-        what, written = _as_written(text, plain(draft.what)), _as_written(text, plain(draft.value))
-        return _label(draft.arm), ArmHarm(what=what, written=written, passage=passage)
+        passage = _LocatedQuote((location.passage,)).joined
+        what = _find_as_written(text, plain(draft.what))
+        written = _find_as_written(text, plain(draft.value))
+        return _make_label(draft.arm), ArmHarm(what=what, written=written, passage=passage)
 
     def _find_view(self, draft: StatementDraft) -> StatedView:
         [drug] = self._find_drugs([draft.drug]) or ("",)
@@ -416,10 +431,10 @@ class _Check:
             passage = self._find_advice(draft.quote, drug)
         else:
             passage = self._find_passage(draft.quote, (drug,), is_result=not is_second_hand)
-        said = " ".join(part.text for part in passage.parts)
-        text = plain(said)
+        sentences = " ".join(part.text for part in passage.parts)
+        text = plain(sentences)
         reason = " ".join(draft.reason.split()) if plain(draft.reason) in text else ""
-        denial = denies_effect(said) if draft.says == "works" else ""
+        denial = denies_effect(sentences) if draft.says == "works" else ""
         return StatedView(
             drug=drug,
             says=draft.says,
@@ -432,55 +447,56 @@ class _Check:
 
     def _find_advice(self, quote: str, drug: str) -> _LocatedQuote:
         """Find whole sentences that advise for or against a drug: "should be avoided with tamoxifen"."""
-        found = locate(quote, self._record)
-        if found is None or addressed_to_machines(quote):
+        location = locate(quote, self._record)
+        if location is None or addressed_to_machines(quote):
             raise Refused("quotes a passage that is not in its record")
-        named = drugs_named(quote, drug, self._record)
-        if named and drug not in named:
+        drugs = find_named_drugs(quote, drug, self._record)
+        if drugs and drug not in drugs:
             raise Refused(f"is on {drug}, which its quote is not")
-        return _LocatedQuote((found.passage,))
+        return _LocatedQuote((location.passage,))
 
 
-def _label(name: str) -> str:
+def _make_label(name: str) -> str:
     return " ".join(name.split()).casefold()
 
 
-def _untaken(name: str, dose: str, taken: set[str]) -> str:
+def _make_unique(name: str, dose: str, used: set[str]) -> str:
     """Return a name that no arm has yet: with its dose, or a number."""
-    if name not in taken:
+    if name not in used:
         return name
     full = f"{name} {dose}".strip()
     order = 2
-    while full in taken:
-        full, order = f"{name} ({order})", order + 1
+    while full in used:
+        full = f"{name} ({order})"
+        order = order + 1
     return full
 
 
-def _finder(wanted: str) -> re.Pattern[str]:
-    return re.compile(rf"{_UNCUT}{re.escape(wanted)}(?!\w|[.,]\d)")
+def _make_finder(figure: str) -> re.Pattern[str]:
+    return re.compile(rf"{_UNCUT}{re.escape(figure)}(?!\w|[.,]\d)")
 
 
-def _why_no_figure(wanted: str, text: str, drugs: Sequence[str], what: str) -> str:
+def _explain_missing(figure: str, text: str, drugs: Sequence[str], what: str) -> str:
     """Return why a figure is none of a passage or of an arm of these drugs; empty if it stands."""
-    hits = [hit.span() for hit in _finder(wanted).finditer(text)]
+    hits = [hit.span() for hit in _make_finder(figure).finditer(text)]
     if not hits:
         return "does not stand so in the sentence or row quoted for it"
-    if not any(map(str.isdigit, wanted)) and not any(map(spelled_number, wanted.split())):
+    if not any(map(str.isdigit, figure)) and not any(map(spelled_number, figure.split())):
         return "has no figure"
-    if is_of_other_kind(what, wanted):
+    if is_of_other_kind(what, figure):
         return "is a figure of something else"
-    if is_bare(wanted) and drugs:
+    if is_bare(figure) and drugs:
         others = [mention for mention in find_drugs(text) if mention.name not in drugs]
         if all(is_of_other_arm(text, start, end, others) for start, end in hits):
             return "is of another group"
     return ""
 
 
-def _as_written(text: str, wanted: str) -> str:
+def _find_as_written(text: str, figure: str) -> str:
     """Return the words of a text that are these when normalised by `plain`."""
-    start = plain(text).find(wanted)
-    if start < 0 or not wanted:
+    start = plain(text).find(figure)
+    if start < 0 or not figure:
         return ""
-    ends = (start + 1, start + len(wanted))
+    ends = (start + 1, start + len(figure))
     first, last = (bisect_left(range(len(text)), at, key=lambda to: len(plain(text[: to + 1]))) for at in ends)
     return " ".join(visible(text[first : last + 1]).split())

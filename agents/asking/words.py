@@ -5,6 +5,7 @@ What code cannot check it does not forbid: whether a record bears a sentence out
 
 import re
 from collections.abc import Iterable, Sequence
+from itertools import chain
 
 from willowbark.tools.appraisal.candidates import Candidate
 from willowbark.tools.appraisal.certainty import CertaintyLevel
@@ -24,6 +25,8 @@ from .drafts import JudgeDraft
 
 SMALL = 12
 """Up to which a whole number may be a count of studies or levels, which stands in no record."""
+UNSAID = "for a reason that is not shown"
+"""Why a drug is not for the people asked about, where the words do not stand: that it is not is still the judge's."""
 _MARKUP = re.compile(r"https?:|www\.|\w@\w|[<>`|]\S|\]\(|\b[\w-]+\.(?:com|org|net|invalid|example|io)\b", re.IGNORECASE)
 _FIGURE = re.compile(r"\d+(?:[.,]\d+)*")
 
@@ -66,34 +69,34 @@ class CheckedWords:
             if row.evidence_key in self._told
         ]
         drugs = list[JudgedDrug]()
-        for each in draft.drugs:
-            drug = generic_name(each.drug)
-            if drug in self._known and drug not in {known.drug for known in drugs}:
+        for drug_draft in draft.drugs:
+            drug = generic_name(drug_draft.drug)
+            if drug in self._known and drug not in {kept_drug.drug for kept_drug in drugs}:
                 domains = [
                     JudgedDomain(
-                        domain=one.domain,
-                        lowered=one.lowered,
-                        reason=self.keep(one.reason, one.keys),
-                        keys=self._read(one.keys),
+                        domain=domain.domain,
+                        lowered=domain.lowered,
+                        reason=self.keep(domain.reason, domain.keys),
+                        keys=self._read(domain.keys),
                     )
-                    for one in each.domains
+                    for domain in drug_draft.domains
                 ]
                 drugs.append(
                     JudgedDrug(
                         drug=drug,
-                        level=None if each.level == "cannot_tell" else CertaintyLevel(each.level),
-                        reason=self.keep(each.reason, each.keys),
-                        keys=self._read(each.keys),
+                        level=None if drug_draft.level == "cannot_tell" else CertaintyLevel(drug_draft.level),
+                        reason=self.keep(drug_draft.reason, drug_draft.keys),
+                        keys=self._read(drug_draft.keys),
                         domains=domains,
-                        not_for=self.keep(each.not_for),
+                        not_for=self.keep(drug_draft.not_for) or (UNSAID if drug_draft.not_for.strip() else ""),
                     )
                 )
-        decides = [self._reason(one.text, one.keys) for one in draft.decides]
-        contradicts = [self._reason(one.text, one.keys) for one in draft.contradicts]
+        decides = [self._reason(decide.text, decide.keys) for decide in draft.decides]
+        contradicts = [self._reason(contradict.text, contradict.keys) for contradict in draft.contradicts]
         return JudgeView(
             by=by,
-            decides=[each for each in decides if each.text],
-            contradicts=[each for each in contradicts if each.text],
+            decides=[decide for decide in decides if decide.text],
+            contradicts=[contradict for contradict in contradicts if contradict.text],
             drugs=drugs,
             struck=struck,
             misread=misread,
@@ -102,42 +105,42 @@ class CheckedWords:
 
     def keep_gaps(self, texts: Iterable[str]) -> list[str]:
         """Return those of several gaps that stand; a drug of which nothing was read is what a gap may name."""
-        return [gap for gap in (self.keep(text, names_unread=True) for text in texts) if gap]
+        return list(filter(None, (self.keep(text, names_unread=True) for text in texts)))
 
     def keep(self, text: str, keys: Sequence[str] = (), *, names_unread: bool = False) -> str:
         """Return a text on one line if its figures and drugs stand in the records named, else in any; else nothing."""
-        said = " ".join(visible(text).split())
-        if _MARKUP.search(said) or addressed_to_machines(said):
+        sentence = " ".join(visible(text).split())
+        if _MARKUP.search(sentence) or addressed_to_machines(sentence):
             self.dropped.append("holds an address, markup or an order")
             return ""
         among = self._read(keys) or list(self._told)
-        told = " ".join(part for key in among for part in self._told[key])
-        figures = {_FIGURE.sub(_plainly, found) for found in _FIGURE.findall(told)}
-        for figure in _FIGURE.findall(said):
+        records_text = " ".join(chain.from_iterable(self._told[key] for key in among))
+        figures = {_FIGURE.sub(_simplify_figure, figure_text) for figure_text in _FIGURE.findall(records_text)}
+        for figure in _FIGURE.findall(sentence):
             is_count = figure.isdecimal() and int(figure) <= SMALL
-            if not is_count and _FIGURE.sub(_plainly, figure) not in figures:
+            if not is_count and _FIGURE.sub(_simplify_figure, figure) not in figures:
                 self.dropped.append("a figure stands in none of its records")
                 return ""
         drugs = self._known.union(*(self._drugs[key] for key in among)) if among else self._known
-        for mention in find_drugs(said):
+        for mention in find_drugs(sentence):
             if mention.name not in drugs and not names_unread:
                 self.dropped.append(f"{mention.name} is in none of its records")
                 return ""
-        return said
+        return sentence
 
     def _reason(self, text: str, keys: Sequence[str]) -> JudgedReason:
-        read = self._read(keys)
-        if not read:
+        records = self._read(keys)
+        if not records:
             self.dropped.append("rests on no record that was read")
             return JudgedReason(text="")
-        return JudgedReason(text=self.keep(text, read), keys=read)
+        return JudgedReason(text=self.keep(text, records), keys=records)
 
     def _read(self, keys: Sequence[str]) -> list[str]:
         """Return the keys of records that were read."""
         return list(dict.fromkeys(key for key in keys if key in self._told))
 
 
-def _plainly(figure: re.Match[str]) -> str:
+def _simplify_figure(figure: re.Match[str]) -> str:
     """Return a figure without separators of thousands and closing zeros."""
     text = figure.group()
     if re.fullmatch(r"\d{1,3}(?:,\d{3})+", text):

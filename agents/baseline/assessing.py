@@ -3,9 +3,9 @@
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from itertools import islice
+from itertools import chain, product
 
-from willowbark.agents.asking.claims import Claim, Stance, passage_of
+from willowbark.agents.asking.claims import Claim, Stance, check_passage
 from willowbark.agents.asking.drafts import DrugDraft, JudgeDraft, NextSearch, ReasonDraft, ReportDraft
 from willowbark.agents.assessment import MIN_SCORE, AssessmentRequest
 from willowbark.agents.findings import Specialist
@@ -13,11 +13,11 @@ from willowbark.agents.report.writing import DraftRequest
 from willowbark.tools.appraisal import Direction
 from willowbark.tools.appraisal.appraised import AppraisedRecord
 from willowbark.tools.appraisal.candidates import Candidate, known_drugs, select_shown
-from willowbark.tools.appraisal.certainty import OPTIMAL_SIZE, appraise_candidate, count_participants
+from willowbark.tools.appraisal.certainty import OPTIMAL_SIZE, AppraisedItem, appraise_candidate, count_participants
 from willowbark.tools.lexicon import canonical_class, canonical_condition, canonical_drug, class_members, find_drugs
 from willowbark.tools.lexicon.drugs import belongs_to_class
 from willowbark.tools.questions import Question, parse_question, preprocess_query
-from willowbark.tools.questions.trials import trial_queries
+from willowbark.tools.questions.trials import list_trial_queries
 from willowbark.tools.reading.document import Document
 from willowbark.tools.reading.numbers import tells_figures
 from willowbark.tools.reading.reading import RANDOMISED, StudyDesign
@@ -28,7 +28,7 @@ from willowbark.tools.records.registry import gives
 from willowbark.tools.search import Status
 from willowbark.tools.toolbox import MAX_DRUGS, InputKind, citations_query
 from willowbark.tools.wording import capital, counted, listed
-from willowbark.tools.works.drug_names import codes_in
+from willowbark.tools.works.drug_names import find_codes
 
 LEADING = 6  # candidates whose mechanisms count for the mechanism score
 UNTRIED_SCORE = 5  # candidates_score while drugs listed for the condition were not searched for: the search continues
@@ -43,7 +43,7 @@ LOOKED_UP_BY = 2  # round by which approvals are looked up, since every report d
 CHASED_FROM = 2  # first round for following citations: in round 1 hardly any verdict has settled
 _NO_EVIDENCE = "No study supports or contradicts an existing drug in this condition."
 _REVIEWS = {StudyDesign.narrative_review, StudyDesign.systematic_review}
-_UNCONTROLLED = {StudyDesign(each) for each in ("narrative_review", "cohort", "case_series", "case_report")}
+_UNCONTROLLED = {StudyDesign(name) for name in ("narrative_review", "cohort", "case_series", "case_report")}
 _CLINICAL = {"high": 10, "moderate": 8, "low": 5, "very_low": 2}  # score by the best candidate's certainty
 
 
@@ -57,12 +57,11 @@ class _Plan:
 
     def ask(self, gap: str, why: str, queries: Sequence[str], takes: InputKind) -> None:
         """Assign queries to all specialists that accept them, with the gap and why it should be closed."""
-        able = [each.name for each in self.specialists if takes in each.takes]
+        able = [specialist.name for specialist in self.specialists if takes in specialist.takes]
         if queries and able:
             self.gaps.append(gap)
-            self.searches += [
-                NextSearch(closes=why[:300], specialist=name, query=query) for query in queries for name in able
-            ]
+            for query, name in product(queries, able):
+                self.searches.append(NextSearch(closes=why[:300], specialist=name, query=query))
 
     def ask_drugs(
         self,
@@ -77,96 +76,88 @@ class _Plan:
         While the trials that name the condition in their title are too many to be read at once, those of drugs with
         few studies come first; then any records on drugs that no other query named.
         """
-        searched, reading = {search.query for search in request.searches}, request.progress
+        searched = {search.query for search in request.searches}
+        reading = request.progress
         if trials and trials[0] in reading.unread and reading.goes_on:
             studied = {candidate.drug for candidate in candidates if _count_studies(candidate) >= ENOUGH_STUDIES}
-            wanted = _find_unasked([drug for drug in drugs if drug not in studied], searched)[:MAX_NAMED]
-            queries = _combine_in_trials(wanted, trials[0])
+            chosen = _find_unasked([drug for drug in drugs if drug not in studied], searched)[:MAX_NAMED]
+            queries = _combine_in_trials(chosen, trials[0])
         else:
-            in_full = [query for query in searched if not any(query.endswith(trial) for trial in trials)]
-            wanted = _find_unasked(drugs, in_full)[:MAX_NAMED]
-            codes = codes_in(record for search in request.searches for record in search.records)
-            queries = _combine_drugs([name for drug in wanted for name in (drug, *codes.get(drug, ()))], condition)
-        why = f"Further records on {', '.join(wanted)}, for or against."
-        self.ask(name_gap("further records", wanted), why, queries, "queries")
+            in_full = [query for query in searched if not query.endswith(tuple(trials))]
+            chosen = _find_unasked(drugs, in_full)[:MAX_NAMED]
+            codes = find_codes(chain.from_iterable(search.records for search in request.searches))
+            names: list[str] = []
+            for drug in chosen:
+                names += (drug, *codes.get(drug, ()))
+            queries = _combine_drugs(names, condition)
+        why = f"Further records on {', '.join(chosen)}, for or against."
+        self.ask(name_gap("further records", chosen), why, queries, "queries")
 
     def ask_mechanisms(self, request: AssessmentRequest, searched: Collection[str]) -> None:
         """Ask for records that test how the leading drugs might act, all in one query."""
         leading = [candidate.drug for candidate in request.candidates if candidate.has_verdict][:LEADING]
-        hypotheses = [each for each in request.hypotheses.hypotheses if each.drug in leading]
-        tests = [f"({query})" for each in hypotheses for query in each.to_search_queries()[:MAX_TESTS]]
-        through = ", ".join(f"{each.drug} through {each.target}" for each in hypotheses)
+        hypotheses = [hypothesis for hypothesis in request.hypotheses.hypotheses if hypothesis.drug in leading]
+        tests: list[str] = []
+        for hypothesis in hypotheses:
+            tests += [f"({query})" for query in hypothesis.to_search_queries()[:MAX_TESTS]]
+        through = ", ".join(f"{hypothesis.drug} through {hypothesis.target}" for hypothesis in hypotheses)
         query = _drop_searched([" OR ".join(tests)] if tests else [], searched)
-        acting = list(dict.fromkeys(each.drug for each in hypotheses))
+        acting = list(dict.fromkeys(hypothesis.drug for hypothesis in hypotheses))
         way = name_gap("the way from target to condition", acting)
         self.ask(way, f"Records on how drugs act: {through}.", query, "queries")
 
-    def ask_later(self, later: Mapping[str, Mapping[str, InputKind]], asked: Question, query: str) -> None:
+    def ask_later(self, later: Mapping[str, Mapping[str, InputKind]], question: Question, query: str) -> None:
         """Ask what was left for later: the question's own query, its conditions and drugs."""
-        due: Mapping[str, tuple[str, Sequence[str]]] = {
+        postponed: Mapping[str, tuple[str, Sequence[str]]] = {
             "queries": (name_gap("further records", []), [query]),
-            "conditions": (name_gap("drugs that databases list", []), asked.conditions),
-            "drugs": (name_gap("mechanisms and labels", list(asked.drugs)), asked.drugs),
+            "conditions": (name_gap("drugs that databases list", []), question.conditions),
+            "drugs": (name_gap("mechanisms and labels", list(question.drugs)), question.drugs),
         }
         why = "The sources that the kind of question left for later."
         for specialist, tools in later.items():
             for takes in dict.fromkeys(tools.values()):
-                gap, queries = due.get(takes, ("", ()))
+                gap, queries = postponed.get(takes, ("", ()))
                 if gap and queries:
                     self.gaps.append(gap)
-                    self.searches += [NextSearch(closes=why, specialist=specialist, query=each) for each in queries]
+                    self.searches += [NextSearch(closes=why, specialist=specialist, query=text) for text in queries]
 
 
 def assessment(request: AssessmentRequest) -> JudgeDraft:
     """Assess the evidence; equal requests get equal assessments."""
-    asked = parse_question(request.question)
+    question = parse_question(request.question)
     candidates = [c for c in request.candidates if c.in_asked_class is not False]
     decided = [candidate for candidate in candidates if candidate.has_verdict]
     leading = decided[:LEADING]
 
     # Drugs listed for the condition by databases, without a record read or a search made.
-    read = {candidate.drug for candidate in decided}
-    listed = [drug for drug in known_drugs(asked, request.records) if drug not in read]
-    if asked.drug_classes:
-        listed = [drug for drug in listed if belongs_to_class(drug, (), asked.drug_classes)]
+    appraised = {candidate.drug for candidate in decided}
+    listed = [drug for drug in known_drugs(question, request.records) if drug not in appraised]
+    if question.drug_classes:
+        listed = [drug for drug in listed if belongs_to_class(drug, (), question.drug_classes)]
     untried = _find_unasked(listed, {search.query for search in request.searches})
 
-    known = [candidate.drug for candidate in leading if candidate.mechanisms]
-    unknown = [candidate.drug for candidate in leading if not candidate.mechanisms]
-    mechanism = round(10 * len(known) / len(leading)) if leading else 0
+    with_target = [candidate.drug for candidate in leading if candidate.mechanisms]
+    without_target = [candidate.drug for candidate in leading if not candidate.mechanisms]
+    mechanism = round(10 * len(with_target) / len(leading)) if leading else 0
     clinical = max((_CLINICAL[c.appraisal.certainty.level.value] for c in decided), default=0)
-    named = min(10, round(10 * len(decided) / ENOUGH_CANDIDATES), UNTRIED_SCORE if untried else 10)
-    decisive = {c.drug: [r.item for r in c.records if r.item.is_telling] for c in leading}
-    trials = {drug: [i for i in items if i.design in RANDOMISED] for drug, items in decisive.items()}
-    sides = {drug: {i.direction for i in items} for drug, items in trials.items()}
-    rest = {drug: {i.design for i in items} for drug, items in decisive.items() if not trials[drug]}
+    candidates_score = min(10, round(10 * len(decided) / ENOUGH_CANDIDATES), UNTRIED_SCORE if untried else 10)
     best = "; ".join(f"{c.drug} ({c.appraisal.quality})" for c in decided[:5])
     reasoning = f"Studies support or contradict {counted(len(decided), 'drug')}; leading: {best}."
-    plan = plan_round(asked, candidates, untried, request)
+    plan = plan_round(question, candidates, untried, request)
     return JudgeDraft(
         misread=[],
         strikes=[],
-        decides=[ReasonDraft(text="", keys=[items[0].key]) for items in decisive.values()],
+        decides=[ReasonDraft(text="", keys=[_list_decisive(candidate)[0].key]) for candidate in leading],
         contradicts=[],
         drugs=[
             DrugDraft(drug=c.drug, reason="", keys=[], domains=[], level="cannot_tell", not_for="") for c in decided
         ],
         mechanism_score=mechanism,
-        mechanism_reasoning=_say(("target known", known), ("target unknown", unknown)),
+        mechanism_reasoning=_say(("target known", with_target), ("target unknown", without_target)),
         clinical_evidence_score=clinical,
-        clinical_reasoning=_say(
-            ("trials agree", [drug for drug, found in sides.items() if len(found) == 1 < len(trials[drug])]),
-            ("trials contradict each other", [drug for drug, found in sides.items() if len(found) > 1]),
-            ("trials are small", [d for d, found in trials.items() if 0 < count_participants(found) < OPTIMAL_SIZE]),
-            ("only reviews", [drug for drug, designs in rest.items() if designs <= _REVIEWS]),
-            ("only uncontrolled studies", [d for d, each in rest.items() if each <= _UNCONTROLLED and each - _REVIEWS]),
-            (
-                "only animal or laboratory studies",
-                [d for d, each in rest.items() if all(e.is_preclinical for e in each)],
-            ),
-        ),
-        candidates_score=named,
-        confidence=round((mechanism + clinical + named) / 30, 2),
+        clinical_reasoning=_explain_clinical(leading),
+        candidates_score=candidates_score,
+        confidence=round((mechanism + clinical + candidates_score) / 30, 2),
         is_enough=not request.progress.goes_on and mechanism >= MIN_SCORE,
         gaps=list(dict.fromkeys(plan.gaps)),
         next_searches=plan.searches,
@@ -174,8 +165,45 @@ def assessment(request: AssessmentRequest) -> JudgeDraft:
     )
 
 
-def _say(*told: tuple[str, list[str]]) -> str:
-    return "; ".join(name_gap(says, drugs) for says, drugs in told if drugs)
+def _list_decisive(candidate: Candidate) -> list[AppraisedItem]:
+    """List what the results are on which a candidate's verdict rests."""
+    return [record.item for record in candidate.records if record.item.is_telling]
+
+
+def _explain_clinical(leading: Sequence[Candidate]) -> str:
+    """Say for the leading drugs how their trials agree, or what stands where there is no trial."""
+    agreeing: list[str] = []
+    contradictory: list[str] = []
+    small: list[str] = []
+    only_reviews: list[str] = []
+    uncontrolled: list[str] = []
+    preclinical: list[str] = []
+    for candidate in leading:
+        drug = candidate.drug
+        items = _list_decisive(candidate)
+        trials = [item for item in items if item.design in RANDOMISED]
+        directions = {item.direction for item in trials}
+        designs = {item.design for item in items}
+        if trials:
+            agreeing += [drug] if len(directions) == 1 < len(trials) else []
+            contradictory += [drug] if len(directions) > 1 else []
+            small += [drug] if 0 < count_participants(trials) < OPTIMAL_SIZE else []
+        else:
+            only_reviews += [drug] if designs <= _REVIEWS else []
+            uncontrolled += [drug] if designs <= _UNCONTROLLED and designs - _REVIEWS else []
+            preclinical += [drug] if all(design.is_preclinical for design in designs) else []
+    return _say(
+        ("trials agree", agreeing),
+        ("trials contradict each other", contradictory),
+        ("trials are small", small),
+        ("only reviews", only_reviews),
+        ("only uncontrolled studies", uncontrolled),
+        ("only animal or laboratory studies", preclinical),
+    )
+
+
+def _say(*parts: tuple[str, list[str]]) -> str:
+    return "; ".join(name_gap(says, drugs) for says, drugs in parts if drugs)
 
 
 def name_gap(what: str, drugs: Sequence[str]) -> str:
@@ -188,16 +216,18 @@ def name_gap(what: str, drugs: Sequence[str]) -> str:
 
 
 def plan_round(
-    asked: Question, candidates: Sequence[Candidate], untried: Sequence[str], request: AssessmentRequest
+    question: Question, candidates: Sequence[Candidate], untried: Sequence[str], request: AssessmentRequest
 ) -> _Plan:
     """Plan the next round: while reading pays, further hits, all drugs in one query; then database look-ups.
 
     A repeated query asks for its next page.
     """
-    plan, reading = _Plan(request.specialists), request.progress
-    others = (term for term in asked.terms if canonical_drug(term) is None and canonical_class(term) is None)
-    condition = asked.conditions[0] if asked.conditions else " ".join(others)  # may be empty
-    about, whole = condition or "what was asked", [condition] if condition else []
+    plan = _Plan(request.specialists)
+    reading = request.progress
+    others = (term for term in question.terms if canonical_drug(term) is None and canonical_class(term) is None)
+    condition = question.conditions[0] if question.conditions else " ".join(others)  # may be empty
+    about = condition or "what was asked"
+    whole = [condition] if condition else []
     searched = {search.query for search in request.searches}
     with_verdict = [candidate for candidate in candidates if candidate.has_verdict]
     decided = [candidate.drug for candidate in with_verdict]
@@ -205,12 +235,12 @@ def plan_round(
         if not candidates and not untried:
             why = f"No drug with evidence on {about} was found."
             plan.ask(name_gap("a drug with evidence", []), why, _drop_searched(whole, searched), "queries")
-        for name in asked.drug_classes:
+        for name in question.drug_classes:
             members = _drop_searched(_combine_drugs(class_members(name), condition), searched)
             why = f"Records that name {name} by their own names alone."
             plan.ask(name_gap("further records", [name]), why, members, "queries")
         undecided = [candidate.drug for candidate in candidates if not candidate.has_verdict]
-        trials = trial_queries(asked)
+        trials = list_trial_queries(question)
         plan.ask_drugs(candidates, [*decided, *untried, *undecided], trials, condition, request)
         unread = reading.unread if reading.goes_on else []
         further = [query for query in trials if query not in searched or query in unread] if reading.hits else []
@@ -220,7 +250,7 @@ def plan_round(
 
         followed = {query for query in searched if query.startswith(citations_query(""))}
         if with_verdict and request.iteration >= CHASED_FROM and len(followed) < MAX_CHASED:
-            hanging = [key.removeprefix("pmid:") for key in _hangs_on(with_verdict[0]) if key.startswith("pmid:")]
+            hanging = [key.removeprefix("pmid:") for key in _find_decisive(with_verdict[0]) if key.startswith("pmid:")]
             for pmid in [pmid for pmid in hanging if citations_query(pmid) not in followed][:1]:
                 why = f"The verdict on {decided[0]} hangs on PMID {pmid}: what cites it, and what it cites."
                 plan.ask(name_gap("a second trial", decided[:1]), why, [citations_query(pmid)], "citations")
@@ -233,7 +263,7 @@ def plan_round(
     if entries and all(search.status is Status.UNAVAILABLE for search in entries) and request.iteration == 1:
         why = f"Drugs that databases list for {about}."
         plan.ask(name_gap("drugs that databases list", []), why, whole, "conditions")
-    plan.ask_later(request.later, asked, preprocess_query(request.question))
+    plan.ask_later(request.later, question, preprocess_query(request.question))
     unknown = _find_unasked(decided[:MAX_DRUGS], {search.query for search in entries})
     if (
         not plan.searches or request.iteration >= LOOKED_UP_BY or request.most_rounds <= LOOKED_UP_BY
@@ -244,44 +274,46 @@ def plan_round(
 
 
 def _count_studies(candidate: Candidate) -> int:
-    found = candidate.appraisal
-    return len({*found.supporting, *found.contradicting, *found.inconclusive})
+    appraisal = candidate.appraisal
+    return len({*appraisal.supporting, *appraisal.contradicting, *appraisal.inconclusive})
 
 
-def _hangs_on(candidate: Candidate) -> list[str]:
+def _find_decisive(candidate: Candidate) -> list[str]:
     """Find records whose removal would change quality or certainty; return their keys, strongest first."""
-    found = candidate.appraisal
-    decided = {*found.telling}
+    appraisal = candidate.appraisal
+    decisive = {*appraisal.telling}
     items = [record.item for record in candidate.records]
-    stands = found.quality, found.certainty.level
-    tried = [item for item in items if item.key in decided][:MAX_TRIED]
-    without = ((item.key, appraise_candidate([other for other in items if other is not item])) for item in tried)
-    return [key for key, other in without if (other.quality, other.certainty.level) != stands]
+    rating = (appraisal.quality, appraisal.certainty.level)
+    keys: list[str] = []
+    for item in [item for item in items if item.key in decisive][:MAX_TRIED]:
+        rest = appraise_candidate([other for other in items if other is not item])
+        keys += [item.key] if (rest.quality, rest.certainty.level) != rating else []
+    return keys
 
 
 def _find_unasked(drugs: Iterable[str], queries: Iterable[str]) -> list[str]:
     """Return the drugs that none of the queries names."""
-    named = {name for query in queries for name in _names_in(query)}
-    return [drug for drug in dict.fromkeys(drugs) if drug not in named]
+    in_queries = set(chain.from_iterable(map(_find_names, queries)))
+    return [drug for drug in dict.fromkeys(drugs) if drug not in in_queries]
 
 
 @lru_cache(maxsize=1024)
-def _names_in(query: str) -> frozenset[str]:
+def _find_names(query: str) -> frozenset[str]:
     return frozenset(mention.name for mention in find_drugs(query))
 
 
 def _combine_drugs(drugs: Sequence[str], condition: str) -> list[str]:
     """Build one query for all drugs in the condition, by all its names; empty without drugs."""
     names = list(drugs)[:MAX_SPELT]
-    known = canonical_condition(condition) is not None  # quoting would exclude its other names
-    beside = f" AND {condition if known else _quote_name(condition)}" if condition else ""
-    return [preprocess_query(f"({' OR '.join(map(_quote_name, names))}){beside}")] if names else []
+    is_condition = canonical_condition(condition) is not None  # quoting would exclude its other names
+    condition_part = f" AND {condition if is_condition else _quote_name(condition)}" if condition else ""
+    return [preprocess_query(f"({' OR '.join(map(_quote_name, names))}){condition_part}")] if names else []
 
 
 def _combine_in_trials(drugs: Sequence[str], trials: str) -> list[str]:
     """Narrow a query for trials to those that name any of the drugs; empty without drugs."""
-    named = " OR ".join(f'"{drug}"[tiab]' for drug in drugs)
-    return [f"({named}) AND {trials}"] if drugs else []
+    any_drug = " OR ".join(f'"{drug}"[tiab]' for drug in drugs)
+    return [f"({any_drug}) AND {trials}"] if drugs else []
 
 
 def _drop_searched(queries: Sequence[str], searched: Collection[str]) -> list[str]:
@@ -298,44 +330,65 @@ MAX_CLAIMS = 4  # for each stance of a candidate
 MAX_UNDECIDED = 2  # records without a verdict whose full text is quoted for a candidate
 
 
-def draft(request: DraftRequest) -> ReportDraft:
+def make_draft(request: DraftRequest) -> ReportDraft:
     """Draft a report from the records of a request; equal requests get equal drafts."""
     by_key = {record.key: record for record in request.records}
     decided = select_shown(request.candidates, MAX_CANDIDATES)
-    return ReportDraft(claims=[claim for candidate in decided for claim in _claims(candidate, by_key)])
+    return ReportDraft(claims=list(chain.from_iterable(_list_claims(candidate, by_key) for candidate in decided)))
 
 
-def _claims(candidate: Candidate, records: Mapping[str, Evidence]) -> Iterator[Claim]:
+def _list_claims(candidate: Candidate, records: Mapping[str, Evidence]) -> Iterator[Claim]:
     """Claim what records say against, for, and without a verdict of a drug, the strongest of each."""
-    found = candidate.appraisal
-    sides: list[tuple[Stance, Sequence[str]]] = [("contradicts", found.contradicting), ("supports", found.supporting)]
+    drug = candidate.drug
+    appraisal = candidate.appraisal
+    sides: list[tuple[Stance, Sequence[str]]] = [
+        ("contradicts", appraisal.contradicting),
+        ("supports", appraisal.supporting),
+    ]
+    with_text = [appraised for appraised in candidate.records if appraised.key in records]
     for stance, keys in sides:
-        told = [each for each in candidate.records if each.key in keys and each.key in records and each.sentence]
-        for each in told[:MAX_CLAIMS]:
-            record = records[each.key]
-            tried = (
-                Claim(drug=candidate.drug, evidence_key=each.key, quote=quote, stance=shown)
-                for quote, shown in _quotes(record, candidate.drug, each, stance)
-            )
-            valid = (claim for claim in tried if not isinstance(passage_of(claim, record, each.item.direction), str))
-            yield from islice(valid, 1)
-            yield from _quote_full_text(record, candidate.drug, each.item.direction)
-    silent = {*found.inconclusive, *found.not_assessed} & records.keys()
-    undecided = [each for each in candidate.records if each.key in silent and places(records[each.key], "results")]
-    for each in undecided[:MAX_UNDECIDED]:
-        yield from _quote_full_text(records[each.key], candidate.drug, each.item.direction)
+        on_side = [appraised for appraised in with_text if appraised.key in keys and appraised.sentence]
+        for appraised in on_side[:MAX_CLAIMS]:
+            record = records[appraised.key]
+            direction = appraised.item.direction
+            quotes = _list_quotes(record, drug, appraised, stance)
+            yield from _take_first_valid(quotes, record, drug, direction)
+            yield from _quote_full_text(record, drug, direction)
+    silent = {*appraisal.inconclusive, *appraisal.not_assessed}
+    undecided = [appraised for appraised in with_text if appraised.key in silent]
+    with_results = [appraised for appraised in undecided if places(records[appraised.key], "results")]
+    for appraised in with_results[:MAX_UNDECIDED]:
+        yield from _quote_full_text(records[appraised.key], drug, appraised.item.direction)
 
 
-def _quotes(record: Evidence, drug: str, appraised: AppraisedRecord, stance: Stance) -> Iterator[tuple[str, Stance]]:
+def _take_first_valid(
+    quotes: Iterable[tuple[str, Stance]], record: Evidence, drug: str, direction: Direction
+) -> Iterator[Claim]:
+    """Yield the first claim that its record bears out, if there is one."""
+    for quote, stance in quotes:
+        claim = Claim(drug=drug, evidence_key=record.key, quote=quote, stance=stance)
+        if not isinstance(check_passage(claim, record, direction), str):
+            yield claim
+            return
+
+
+def _list_quotes(
+    record: Evidence, drug: str, appraised: AppraisedRecord, stance: Stance
+) -> Iterator[tuple[str, Stance]]:
     """Yield possible quotes for a verdict, best first; last any sentence on the drug, without a verdict."""
     yield appraised.sentence, stance
     yield from ((passage.text, stance) for passage in appraised.reading.passages)
-    yield from ((said.text, "neutral") for said in reversed(Document.of(record).sentences) if drug in said.drugs)
+    yield from (
+        (sentence.text, "neutral") for sentence in reversed(Document.of(record).sentences) if drug in sentence.drugs
+    )
 
 
 def _quote_full_text(record: Evidence, drug: str, direction: Direction) -> Iterator[Claim]:
     """Quote the first sentence with figures on the drug in the full text's results, without a verdict."""
-    told = (said for place in places(record, "results") for said in Document.cut("", place.text).sentences)
-    with_figures = (said.text for said in told if drug in said.drugs and tells_figures(said.text))
-    tried = (Claim(drug=drug, evidence_key=record.key, quote=text) for text in with_figures)
-    yield from islice((claim for claim in tried if not isinstance(passage_of(claim, record, direction), str)), 1)
+    for place in places(record, "results"):
+        for sentence in Document.cut("", place.text).sentences:
+            if drug in sentence.drugs and tells_figures(sentence.text):
+                claim = Claim(drug=drug, evidence_key=record.key, quote=sentence.text)
+                if not isinstance(check_passage(claim, record, direction), str):
+                    yield claim
+                    return

@@ -7,8 +7,9 @@ agent or the words. Deterministic: equal requests get equal answers.
 import ast
 import json
 import re
-from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
+from itertools import chain
 from typing import Any, Literal, Self
 
 from pydantic import BaseModel
@@ -37,13 +38,13 @@ from willowbark.agents.report.writing import DraftRequest
 from willowbark.tools.appraisal.appraised import Readings
 from willowbark.tools.lexicon import canonical_drug
 from willowbark.tools.questions import follow_up, parse_question, preprocess_query
-from willowbark.tools.questions.trials import first_queries
+from willowbark.tools.questions.trials import list_first_queries
 from willowbark.tools.records.enclosure import RecordBlock, blocks, extract
 from willowbark.tools.records.evidence import checked_identifier
-from willowbark.tools.records.registry import asked_for_conditions, gives
+from willowbark.tools.records.registry import gives, select_by_condition
 from willowbark.tools.toolbox import MAX_DRUGS, asked_by, replies_in
 
-from .assessing import assessment, draft
+from .assessing import assessment, make_draft
 
 CHARACTERS_PER_TOKEN = 4  # usual estimate for English, so that budgets are comparable to a language model's
 CONTEXT_TOKENS = 10_000_000  # no limit: rules read a text of any length
@@ -91,11 +92,11 @@ class BaselineChatCompletionClient(ChatCompletionClient, Component[BaselineConfi
         request = (extra_create_args or {}).get(REQUEST)
         if isinstance(json_output, type) and not isinstance(request, AssessmentRequest | DraftRequest):
             raise ValueError(f"the baseline analyst cannot answer with {json_output.__name__} from words alone")
-        content = answer_of(request, messages, tools if tool_choice != "none" else ())
+        content = choose_answer(request, messages, tools if tool_choice != "none" else ())
         text = content if isinstance(content, str) else json.dumps([call.arguments for call in content])
         usage = RequestUsage(prompt_tokens=0, completion_tokens=0)
         if self._estimates_tokens:
-            usage = RequestUsage(prompt_tokens=self.count_tokens(messages), completion_tokens=_tokens(text))
+            usage = RequestUsage(prompt_tokens=self.count_tokens(messages), completion_tokens=_count_tokens(text))
         add_usage(self._usage, usage)
         reason: Literal["stop", "function_calls"] = "stop" if isinstance(content, str) else "function_calls"
         return CreateResult(finish_reason=reason, content=content, usage=usage, cached=False)
@@ -122,7 +123,7 @@ class BaselineChatCompletionClient(ChatCompletionClient, Component[BaselineConfi
 
     def count_tokens(self, messages: Sequence[LLMMessage], *, tools: Sequence[Tool | ToolSchema] = ()) -> int:
         """Estimated tokens of messages."""
-        return sum(_tokens(_text_of(message)) for message in messages)
+        return sum(_count_tokens(_get_text(message)) for message in messages)
 
     def remaining_tokens(self, messages: Sequence[LLMMessage], *, tools: Sequence[Tool | ToolSchema] = ()) -> int:
         """Tokens that could still be sent."""
@@ -153,36 +154,37 @@ class BaselineChatCompletionClient(ChatCompletionClient, Component[BaselineConfi
         return cls(estimates_tokens=config.estimates_tokens)
 
 
-def answer_of(
+def choose_answer(
     request: object, messages: Sequence[LLMMessage], tools: Sequence[Tool | ToolSchema]
 ) -> str | list[FunctionCall]:
     """Answer a request given as data, else tool results, offered tools, or a selector's prompt."""
     if isinstance(request, AssessmentRequest):
         return assessment(request).model_dump_json()
     if isinstance(request, DraftRequest):
-        return draft(request).model_dump_json()
-    if messages and isinstance(last := messages[-1], FunctionExecutionResultMessage):
+        return make_draft(request).model_dump_json()
+    last = messages[-1] if messages else None
+    if isinstance(last, FunctionExecutionResultMessage):
         results = [result.content for result in last.content]
-        if not tools or any(next(blocks(each), None) for each in results):  # else all calls failed
-            replies = [reply for each in results for reply in replies_in(each)]
-            return digest_replies(parse_question(_latest(messages)[0]), replies, Readings()).as_markdown()
+        if not tools or any(next(blocks(result), None) for result in results):  # else all calls failed
+            replies = list(chain.from_iterable(map(replies_in, results)))
+            return digest_replies(parse_question(_find_latest(messages)[0]), replies, Readings()).as_markdown()
     if tools:
-        return tool_calls(messages, tools) or "There is nothing to search for with these tools."
-    prompt = _text_of(messages[-1]) if messages else ""
-    found = _PARTICIPANTS.findall(prompt)
-    if not found:
+        return choose_calls(messages, tools) or "There is nothing to search for with these tools."
+    prompt = _get_text(messages[-1]) if messages else ""
+    participants = _PARTICIPANTS.findall(prompt)
+    if not participants:
         return "The baseline analyst can only answer research requests."
-    offered: list[str] = ast.literal_eval(found[-1])  # the first whose latest turn is longest ago speaks
-    return min(offered, key=lambda name: prompt.rfind(f"\n{name}: "))
+    speakers: list[str] = ast.literal_eval(participants[-1])  # the first whose latest turn is longest ago speaks
+    return min(speakers, key=lambda name: prompt.rfind(f"\n{name}: "))
 
 
-def _text_of(message: LLMMessage) -> str:
+def _get_text(message: LLMMessage) -> str:
     if isinstance(message, FunctionExecutionResultMessage):
         return "".join(result.content for result in message.content)
     return message.content if isinstance(message.content, str) else str(message.content)
 
 
-def _tokens(text: str) -> int:
+def _count_tokens(text: str) -> int:
     return -(-len(text) // CHARACTERS_PER_TOKEN)
 
 
@@ -193,76 +195,99 @@ _FULL_TEXTS = re.compile(r"\bfull texts? of PMID:?\s*(\d+)", re.IGNORECASE)
 """Matches `full_text_query` and variants that people type."""
 
 
-def _latest(messages: Sequence[LLMMessage]) -> tuple[str, NextSearches, list[tuple[FunctionCall, str]]]:
+def _find_latest(messages: Sequence[LLMMessage]) -> tuple[str, NextSearches, list[tuple[FunctionCall, str]]]:
     """Return the user's latest message and, since then, the judge's last queries and the calls with results."""
-    text, wanted = "", NextSearches(after_round=0, next_search_queries=[])
-    pending, answered = dict[str, FunctionCall](), list[tuple[FunctionCall, str]]()
+    text = ""
+    next_searches = NextSearches(after_round=0, next_search_queries=[])
+    pending = dict[str, FunctionCall]()
+    answered = list[tuple[FunctionCall, str]]()
     for message in messages:
         if isinstance(message, UserMessage) and isinstance(message.content, str):
             if message.source == "user":
-                text, answered = follow_up([text, message.content]), []
-                wanted = NextSearches(after_round=0, next_search_queries=[])
+                text = follow_up([text, message.content])
+                answered = []
+                next_searches = NextSearches(after_round=0, next_search_queries=[])
                 pending.clear()
-            elif (said := extract(message.content, NextSearches)) is not None:
-                wanted = said
+            elif (later_searches := extract(message.content, NextSearches)) is not None:
+                next_searches = later_searches
         elif isinstance(message, AssistantMessage) and not isinstance(message.content, str):
             pending.update((call.id, call) for call in message.content)
         elif isinstance(message, FunctionExecutionResultMessage):
             answered += [(pending.pop(r.call_id), r.content) for r in message.content if r.call_id in pending]
-    return text, wanted, answered
+    return text, next_searches, answered
 
 
-def tool_calls(messages: Sequence[LLMMessage], tools: Sequence[Tool | ToolSchema]) -> list[FunctionCall]:
+def choose_calls(messages: Sequence[LLMMessage], tools: Sequence[Tool | ToolSchema]) -> list[FunctionCall]:
     """Choose arguments for each offered tool; the same messages give the same calls."""
-    text, searches, answered = _latest(messages)
-    wanted = searches.next_search_queries
-    question, schemas = parse_question(text), [tool if isinstance(tool, dict) else tool.schema for tool in tools]
+    text, searches, answered = _find_latest(messages)
+    queries = searches.next_search_queries
+    question = parse_question(text)
+    schemas = [tool if isinstance(tool, dict) else tool.schema for tool in tools]
     ways = {schema["name"]: asked_by(schema) for schema in schemas}
-    for_conditions = asked_for_conditions(name.removeprefix("search_") for name in ways) if not wanted else ()
+    for_conditions = select_by_condition(name.removeprefix("search_") for name in ways) if not queries else ()
     calls: list[FunctionCall] = []
     for schema in schemas:
-        name, fields = schema["name"], schema.get("parameters", {}).get("properties", {})
-        given = list[dict[str, Any]]()
+        name = schema["name"]
+        source = name.removeprefix("search_")
+        fields = schema.get("parameters", {}).get("properties", {})
+        every_call: list[dict[str, Any]] = []
         match ways[name]:
             case "drugs":
-                named = question.drugs if not wanted else [canonical_drug(query) for query in wanted]
-                looked_up = _looked_up(name, answered)
-                if drugs := [drug for drug in dict.fromkeys(named) if drug and drug not in looked_up]:
-                    given = [{"drugs": drugs[:MAX_DRUGS]}]
+                names = question.drugs if not queries else [canonical_drug(query) for query in queries]
+                looked_up = _list_looked_up(name, answered)
+                drugs = [drug for drug in dict.fromkeys(names) if drug and drug not in looked_up]
+                every_call += [{"drugs": drugs[:MAX_DRUGS]}] if drugs else []
             case "numbers":
-                field = next(each for each in _NUMBERS if each in fields)
-                found = [checked_identifier(field, each) for each in _NUMBERS[field].findall(text) if not wanted]
-                whole = _find_whole_texts(wanted or [text]) if "full_text" in fields else []
-                given = [{field: number} for number in dict.fromkeys(found) if number and number not in whole]
-                given += [{field: number, "full_text": True} for number in whole]
+                every_call += _choose_numbers(text, queries, fields)
             case "citations":
-                cited = dict.fromkeys(number for each in wanted or [text] for number in _CITATIONS.findall(each))
-                given = [{"citations_of": each} for each in cited if checked_identifier("pmid", each)]
+                numbers = chain.from_iterable(map(_CITATIONS.findall, queries or [text]))
+                pmids = [number for number in dict.fromkeys(numbers) if checked_identifier("pmid", number)]
+                every_call += [{"citations_of": pmid} for pmid in pmids]
             case "conditions":
-                source, conditions = name.removeprefix("search_"), question.conditions or (question.words,)
-                chosen = [{"query": each} for each in conditions if source in for_conditions or each in wanted]
-                given = [each for query in chosen for each in _next_pages(name, query, answered, has_pages=False)]
+                conditions = question.conditions or (question.words,)
+                if source not in for_conditions:
+                    conditions = tuple(condition for condition in conditions if condition in queries)
+                for condition in conditions:
+                    every_call += _choose_next_pages(name, {"query": condition}, answered, has_pages=False)
             case "queries":
-                of_others = [each for each in wanted if _CITATIONS.search(each) or _FULL_TEXTS.search(each)]
-                of_others += [each for each in wanted if "drugs" in ways.values() and canonical_drug(each)]
-                first = first_queries(question, of_trials=gives(name.removeprefix("search_")) == "trial")
-                queries = [each for each in wanted if each not in of_others] if wanted else first
-                asked = [{"query": query if searches.as_written else preprocess_query(query)} for query in queries]
-                given = [
-                    each for query in asked for each in _next_pages(name, query, answered, has_pages="page" in fields)
-                ]
-        for arguments in given:
+                own_queries = _drop_others(queries, has_drug_tool="drugs" in ways.values())
+                if not queries:
+                    own_queries = list_first_queries(question, of_trials=gives(source) == "trial")
+                for query in own_queries:
+                    written = {"query": query if searches.as_written else preprocess_query(query)}
+                    every_call += _choose_next_pages(name, written, answered, has_pages="page" in fields)
+        for arguments in every_call:
             calls.append(FunctionCall(id=f"{name}-{len(calls) + 1}", name=name, arguments=json.dumps(arguments)))
     return calls
 
 
+def _choose_numbers(text: str, queries: Sequence[str], fields: Collection[str]) -> list[dict[str, Any]]:
+    """Choose the numbers for a tool that takes one: those of the question, and full texts that queries want."""
+    field = next(number for number in _NUMBERS if number in fields)
+    whole = _find_whole_texts(queries or [text]) if "full_text" in fields else []
+    written = _NUMBERS[field].findall(text) if not queries else []
+    numbers = dict.fromkeys(checked_identifier(field, number) for number in written)
+    choices: list[dict[str, Any]] = [{field: number} for number in numbers if number and number not in whole]
+    return choices + [{field: number, "full_text": True} for number in whole]
+
+
+def _drop_others(queries: Sequence[str], *, has_drug_tool: bool) -> list[str]:
+    """Return the queries in words; citations, full texts and single drugs are for other tools."""
+    own: list[str] = []
+    for query in queries:
+        is_numbered = _CITATIONS.search(query) or _FULL_TEXTS.search(query)
+        if not is_numbered and not (has_drug_tool and canonical_drug(query)):
+            own.append(query)
+    return own
+
+
 def _find_whole_texts(queries: Sequence[str]) -> list[str]:
     """Return the PMIDs of which queries want the full text."""
-    named = (number for query in queries for number in _FULL_TEXTS.findall(query))
-    return [number for number in dict.fromkeys(named) if checked_identifier("pmid", number)]
+    numbers = chain.from_iterable(map(_FULL_TEXTS.findall, queries))
+    return [number for number in dict.fromkeys(numbers) if checked_identifier("pmid", number)]
 
 
-def _looked_up(tool: str, answered: Sequence[tuple[FunctionCall, str]]) -> set[str]:
+def _list_looked_up(tool: str, answered: Sequence[tuple[FunctionCall, str]]) -> set[str]:
     """Return the drugs that a tool was asked about before."""
     drugs = set[str]()
     for call, _ in answered:
@@ -272,18 +297,20 @@ def _looked_up(tool: str, answered: Sequence[tuple[FunctionCall, str]]) -> set[s
     return drugs
 
 
-def _next_pages(
+def _choose_next_pages(
     tool: str, arguments: dict[str, str], answered: Sequence[tuple[FunctionCall, str]], *, has_pages: bool
 ) -> Iterator[dict[str, Any]]:
     """Yield a search with its next unread page; nothing if there is none."""
-    read, hits = list[int](), 0
+    pages_read = list[int]()
+    hits = 0
     for call, result in answered:
         with suppress(ValueError, AttributeError):  # a model may have written invalid arguments
             if call.name == tool and json.loads(call.arguments).get("query") == arguments["query"]:
-                read.append(0)
+                pages_read.append(0)
                 head, records = next(blocks(result), RecordBlock("", ())).read()  # a failed call has no block
-                read[-1], hits = head.get("read", len(records)), max(hits, head.get("total", 0))
-    if not read or not (has_pages or read[-1]):
+                pages_read[-1] = head.get("read", len(records))
+                hits = max(hits, head.get("total", 0))
+    if not pages_read or not (has_pages or pages_read[-1]):
         yield dict(arguments)
-    elif has_pages and read[-1] and sum(read) < hits:
-        yield {**arguments, "page": len(read) + 1}
+    elif has_pages and pages_read[-1] and sum(pages_read) < hits:
+        yield {**arguments, "page": len(pages_read) + 1}

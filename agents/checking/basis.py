@@ -1,8 +1,7 @@
 """What sentences of a report may rest on: passages that were read, entries of databases, and the computed table."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, replace
 
 from willowbark.tools.appraisal import Level
 from willowbark.tools.lexicon import find_drugs, is_class_member
@@ -10,6 +9,8 @@ from willowbark.tools.reading.reading import StudyDesign
 from willowbark.tools.records.study import Comparison, Study
 
 _DESIGNS = frozenset(StudyDesign) - {StudyDesign.unknown}
+_FAVOURED = {"arm": "better", "versus": "worse", "neither": "no difference"}
+"""How the first group of a comparison did."""
 TABLE = "table"
 """Key of what code computed: levels of certainty, counts, cautions."""
 
@@ -41,6 +42,8 @@ class WritingBasis:
     question: str
     sources: Mapping[str, CitedSource]
     """By key, without the computed table's."""
+    judged: Mapping[str, CitedSource] = field(default_factory=dict)
+    """What the judge's words rest on beside these, which no writer is shown or may cite."""
     table: Mapping[str, str] = field(default_factory=dict)
     """What code computed, a line for each drug by name; by an empty name of the whole run."""
     levels: Mapping[str, Level] = field(default_factory=dict)
@@ -53,6 +56,11 @@ class WritingBasis:
     """Drugs that a person set aside, of which nothing is written."""
     allowed_drugs: frozenset[str] = frozenset()
     """Drugs that the question itself names."""
+
+    @property
+    def of_judge(self) -> "WritingBasis":
+        """What the judge's sentences may rest on as well."""
+        return replace(self, sources={**self.judged, **self.sources})
 
     def cited(self, keys: Iterable[str], text: str = "") -> list[CitedSource]:
         """Return the sources of keys, in order, without those that are not held.
@@ -127,23 +135,25 @@ def describe_arm(name: str, drugs: Iterable[str], dose: str, people: int | None)
     return f"{name}: {', '.join(part for part in parts if part)}" if any(parts) else name
 
 
-def describe_comparison(study: Study, comparison: Comparison) -> dict[str, Any]:
-    """Return a comparison as data for a writer; its passage stands among the study's."""
+def describe_comparison(study: Study, comparison: Comparison) -> str:
+    """Describe a comparison in a line for a writer; its passage stands among the study's.
+
+    For example `ondansetron against placebo on vomiting: arm better, significant, n 50`.
+    """
     against = comparison.versus or comparison.against.replace("_", " ")
-    line: dict[str, Any] = {"arm": comparison.arm, "versus": against, "outcome": comparison.outcome}
-    if comparison.primary:
-        line["primary"] = True
-    if comparison.favours is not None:
-        line["favours"] = comparison.favours
-    if comparison.significant is not None:
-        line["significant"] = comparison.significant
-    for name in ("subgroup", "condition", "time_point"):
-        value = getattr(comparison, name)
-        if value:
-            line[name] = value
-    if comparison.basis != "own_data":
-        line["basis"] = comparison.basis
+    outcome = f" on {comparison.outcome}" if comparison.outcome else ""
+    significant = {True: "significant", False: "not significant", None: ""}[comparison.significant]
     people = study.participants_of(comparison)
-    if people is not None:
-        line["n"] = people
-    return line
+    remarks = [
+        "primary outcome" if comparison.primary else "",
+        _FAVOURED.get(comparison.favours or "", ""),
+        significant,
+        f"in {comparison.subgroup}" if comparison.subgroup else "",
+        f"condition {comparison.condition}" if comparison.condition else "",
+        comparison.time_point or "",
+        "" if comparison.basis == "own_data" else comparison.basis.replace("_", " "),
+        "" if people is None else f"n {people}",
+    ]
+    line = f"{comparison.arm} against {against}{outcome}"
+    parts = ", ".join(filter(None, remarks))
+    return f"{line}: {parts}" if parts else line

@@ -3,7 +3,7 @@
 import asyncio
 import hashlib
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,9 +14,9 @@ from willowbark.tools.records.enclosure import enclose_lines, new_marker
 
 from ..asking import add_usage, ask, prompt, to_ask
 from ..asking.drafts import CheckDraft, SentenceDraft, SentenceVerdictDraft
-from .basis import CitedSource, WritingBasis
+from .basis import TABLE, CitedSource, WritingBasis
 
-AT_ONCE = 10  # sentences of a call: more, and models skip some
+AT_ONCE = 15  # sentences of a call: more, and models skip some
 MOST_CHARACTERS = 24_000  # of the passages of a call with several sentences
 
 
@@ -99,20 +99,29 @@ def describe_source(source: CitedSource) -> dict[str, Any]:
 
 
 def _batch(due: dict[str, SentenceDraft], basis: WritingBasis) -> list[dict[str, SentenceDraft]]:
-    """Group sentences for calls, in their order: neighbours cite the same records."""
-    batches, size = list[dict[str, SentenceDraft]](), 0
+    """Group sentences for calls, those that cite the same record first side by side, so that it is shown once."""
+    batches = list[dict[str, SentenceDraft]]()
+    size = 0
     shown = set[str]()
-    for name, sentence in due.items():
+    places = {key: place for place, key in enumerate(_list_keys(due.values()))}
+    for name, sentence in sorted(due.items(), key=lambda item: min((places[key] for key in item[1].keys), default=0)):
         new = [source for source in basis.cited(sentence.keys, sentence.text) if source.key not in shown]
         more = sum(len(source.text) for source in new)
         if not batches or len(batches[-1]) >= AT_ONCE or size + more > MOST_CHARACTERS:
             batches.append({})
-            shown, size = set(), 0
+            shown = set()
+            size = 0
             more = sum(len(source.text) for source in basis.cited(sentence.keys, sentence.text))
         batches[-1][name] = sentence
         shown.update(source.key for source in basis.cited(sentence.keys, sentence.text))
         size += more
     return batches
+
+
+def _list_keys(sentences: Iterable[SentenceDraft]) -> list[str]:
+    """List the keys that sentences cite, each once, the computed table's last."""
+    keys = dict.fromkeys(key for sentence in sentences for key in sentence.keys)
+    return sorted(keys, key=lambda key: key == TABLE)
 
 
 def _hash_of(sentence: SentenceDraft, basis: WritingBasis) -> str:

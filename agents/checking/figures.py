@@ -126,7 +126,8 @@ def figures_in(text: str) -> list[WrittenFigure]:
     """
     figures = sorted(_bare_figures(text), key=lambda figure: figure.start)
     for at in reversed(range(len(figures) - 1)):
-        one, other = figures[at], figures[at + 1]
+        one = figures[at]
+        other = figures[at + 1]
         if not one.kind and other.kind and _LISTED.fullmatch(text, one.end, other.start):
             figures[at] = one._replace(kind=other.kind, factor=other.factor)
     return figures
@@ -172,7 +173,8 @@ def _is_same(figure: WrittenFigure, other: WrittenFigure) -> bool:
     if figure.kind and figure.kind != other.kind:
         return False
     if figure.kind and figure.factor != other.factor:
-        amount, due = figure.value * figure.factor, other.value * other.factor
+        amount = figure.value * figure.factor
+        due = other.value * other.factor
         return abs(amount - due) <= _SAME[figure.kind] * due
     if figure.value == other.value:
         return True

@@ -129,11 +129,11 @@ def _is_comparator(text: str, mention: Mention, mentions: Sequence[Mention], bas
 
 
 def _find_overstatement(text: str, mentions: Sequence[Mention], basis: WritingBasis) -> SentenceFault | None:
-    for worded in _worded_levels(text, mentions):
+    for worded in worded_levels(text, mentions):
         unrated = [mention.text for mention in worded.drugs if mention.name not in basis.levels]
         if unrated and worded.level in ("moderate", "high"):
             return SentenceFault("words a certainty that was not rated", unrated[0])
-        above = [each for each in worded.drugs if _is_above(worded.level, each, basis)]
+        above = [drug for drug in worded.drugs if _is_above(worded.level, drug, basis)]
         if above:
             lower = ", ".join(f"{each.text} {basis.levels[each.name]}" for each in above)
             return SentenceFault("words a certainty above that of a drug", lower)
@@ -153,9 +153,9 @@ def lower_certainty(text: str, basis: WritingBasis) -> str:
     >>> lower_certainty("Propranolol prevents attacks (moderate certainty).", basis)
     'Propranolol prevents attacks (low certainty).'
     """
-    for worded in reversed(_worded_levels(text, find_drugs(text))):
-        rated = {basis.levels[each.name] for each in worded.drugs if each.name in basis.levels}
-        is_one = len(rated) == 1 and any(_is_above(worded.level, each, basis) for each in worded.drugs)
+    for worded in reversed(worded_levels(text, find_drugs(text))):
+        rated = {basis.levels[drug.name] for drug in worded.drugs if drug.name in basis.levels}
+        is_one = len(rated) == 1 and any(_is_above(worded.level, drug, basis) for drug in worded.drugs)
         if is_one:  # drugs whose levels differ go back to the writer: one word would be false of some
             [most] = rated
             phrase = _LEVEL_WORD.sub(most, text[worded.start : worded.end], count=1)
@@ -176,7 +176,7 @@ class WordedLevel(NamedTuple):
     drugs: list[Mention]
 
 
-def _worded_levels(text: str, mentions: Sequence[Mention]) -> list[WordedLevel]:
+def worded_levels(text: str, mentions: Sequence[Mention]) -> list[WordedLevel]:
     """Find levels of certainty in a sentence, in order; where it words one, others need not repeat "certainty"."""
     found = list[tuple[int, int, Level]]()
     for level in LEVELS:
@@ -209,4 +209,4 @@ def _drugs_of(text: str, start: int, end: int, before: int, after: int, mentions
     return preceding or following or list(mentions)
 
 
-__all__ = ["TABLE", "SentenceFault", "clean_text", "find_fault", "lower_certainty"]
+__all__ = ["TABLE", "SentenceFault", "clean_text", "find_fault", "lower_certainty", "worded_levels"]

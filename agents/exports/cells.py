@@ -10,7 +10,7 @@ FORMULA_STARTS = ("=", "+", "-", "@", "＝", "＋", "－", "＠")
 _LONGEST = 32_000  # characters; Excel's cells hold 32,767
 
 
-def plain_text(value: object) -> str:
+def format_cell(value: object) -> str:
     """Format a value as one line: empty for None, `yes` or `no`, a number without needless digits."""
     if value is None or isinstance(value, bool):
         return {None: "", True: "yes", False: "no"}[value]
@@ -23,11 +23,11 @@ def safe_cell(value: object) -> str:
     >>> safe_cell("=1+1"), safe_cell("@SUM(A1)"), safe_cell("p = 0.05"), safe_cell(None), safe_cell(12)
     ("'=1+1", "'@SUM(A1)", 'p = 0.05', '', '12')
     """
-    text = plain_text(value)
+    text = format_cell(value)
     return f"'{text}" if isinstance(value, str) and text.startswith(FORMULA_STARTS) else text
 
 
-def csv_text(rows: Iterable[Sequence[object]]) -> str:
+def write_csv(rows: Iterable[Sequence[object]]) -> str:
     """Write rows as CSV without a byte order mark."""
     file = io.StringIO(newline="")
     writer = csv.writer(file, lineterminator="\r\n")

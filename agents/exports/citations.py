@@ -56,28 +56,37 @@ _LATEX = str.maketrans(
 )
 
 
-def items_of(report: "ResearchReport") -> list[CslItem]:
+def list_items(report: "ResearchReport") -> list[CslItem]:
     """Convert the references to CSL-JSON, in the report's order; what is not reported is left out."""
-    items = map(_item, report.references)
-    return [{name: value for name, value in item.items() if value} for item in items]
+    items: list[CslItem] = []
+    for reference in report.references:
+        fields = _make_item(reference)
+        items.append({name: value for name, value in fields.items() if value})
+    return items
 
 
-def _item(reference: Mapping[str, Any]) -> CslItem:
-    source, name = str(reference.get("source") or ""), str(reference["key"])
+def _make_item(reference: Mapping[str, Any]) -> CslItem:
+    source = str(reference.get("source") or "")
+    name = str(reference["key"])
     prefix, _, value = name.partition(":")
     fields = {field: line(str(reference.get(field) or "")).strip() for field, *_ in FIELDS}
     for identifier in ("doi", "pmid", "pmcid", "nct_id"):
-        given = fields[identifier] or (value if prefix == identifier.removesuffix("_id") else None)
-        checked = checked_identifier(identifier, given) or ""
+        number = fields[identifier] or (value if prefix == identifier.removesuffix("_id") else None)
+        checked = checked_identifier(identifier, number) or ""
         fields[identifier] = checked if set("{}\\").isdisjoint(checked) else ""
-    flags, kind = [str(flag) for flag in reference.get("flags") or []], gives(source)
-    fields["flags"], fields["genre"], csl_type = line("; ".join(flags)), "", "article-journal"
+    flags = [str(flag) for flag in reference.get("flags") or []]
+    kind = gives(source)
+    fields["flags"] = line("; ".join(flags))
+    fields["genre"] = ""
+    csl_type = "article-journal"
     fields["url"] = fields["url"] if _ADDRESS.fullmatch(fields["url"]) else ""
     fields["database"] = cards()[given_by(source)].title if given_by(source) in cards() else ""
     if kind == "trial":
-        csl_type, fields["genre"] = "webpage", "Clinical trial registration"
+        csl_type = "webpage"
+        fields["genre"] = "Clinical trial registration"
     elif source == "preprint" or "preprint" in flags:
-        csl_type, fields["genre"] = "article", "Preprint"
+        csl_type = "article"
+        fields["genre"] = "Preprint"
     elif kind in (*ENTRIES, "page"):
         csl_type = "webpage" if kind == "page" else "dataset"
     fields["nct_id"] = fields["nct_id"] if kind == "trial" else ""
@@ -85,38 +94,38 @@ def _item(reference: Mapping[str, Any]) -> CslItem:
     if is_entry:
         fields["journal"] = fields["journal"] or fields["database"]
     date = date_parts(str(reference.get("date") or ""))
-    authors = (line(str(each)).strip() for each in reference.get("authors") or [])
+    authors = (line(str(author)).strip() for author in reference.get("authors") or [])
     return {
-        "id": citation_key(name),
+        "id": make_citation_key(name),
         "type": csl_type,
         "title": line(str(reference["title"])).strip(),
-        "author": [_person(author, is_entry) for author in authors if author],
+        "author": [_make_person(author, is_entry) for author in authors if author],
         "issued": {"date-parts": [list(date)]} if date else None,
         **{csl: fields[field] for field, csl, *_ in FIELDS},
     }
 
 
-def _person(author: str, is_sponsor: bool) -> dict[str, str]:
+def _make_person(author: str, is_sponsor: bool) -> dict[str, str]:
     """Take a person's name apart; groups, companies and single names stay whole."""
     person = None if is_sponsor else _INITIALS.fullmatch(author)
     if person is None:
         return {"literal": author}
-    given = re.sub(rf"({_INITIAL})(-?)", r"\1. \2", person["given"]).replace(" -", "-").strip()
-    parts = {"family": person["family"], "given": given, "suffix": person["suffix"]}
+    initials = re.sub(rf"({_INITIAL})(-?)", r"\1. \2", person["given"]).replace(" -", "-").strip()
+    parts = {"family": person["family"], "given": initials, "suffix": person["suffix"]}
     return {part: text for part, text in parts.items() if text}
 
 
-def citation_key(name: str) -> str:
+def make_citation_key(name: str) -> str:
     """Convert a record's key to letters, digits and dashes; a checksum keeps keys distinct that lose characters.
 
-    >>> citation_key("pmid:12859700"), citation_key("nct:NCT02188459"), citation_key("doi:10.1000/abc")
+    >>> make_citation_key("pmid:12859700"), make_citation_key("nct:NCT02188459"), make_citation_key("doi:10.1000/abc")
     ('pmid12859700', 'nct02188459', 'doi-10-1000-abc-91b32f')
     """
     kind, _, value = name.lower().partition(":")
     if name.isascii() and name.startswith(kind) and kind.isalpha() and value.isalnum():
         return kind + value.removeprefix(kind)
-    kept = "".join(each if each.isascii() and each.isalnum() else " " for each in name.lower())
-    plain = "-".join(kept.split())[:40]
+    letters = "".join(letter if letter.isascii() and letter.isalnum() else " " for letter in name.lower())
+    plain = "-".join(letters.split())[:40]
     return f"{plain}-{hashlib.sha256(name.encode(errors='replace')).hexdigest()[:6]}"
 
 
@@ -131,13 +140,13 @@ def escape_latex(text: str) -> str:
 
 def as_csl(report: "ResearchReport") -> bytes:
     """Export as CSL-JSON 1.0.2."""
-    return f"{json.dumps(items_of(report), ensure_ascii=False, indent=2)}\n".encode(errors="replace")
+    return f"{json.dumps(list_items(report), ensure_ascii=False, indent=2)}\n".encode(errors="replace")
 
 
 def as_bib(report: "ResearchReport") -> bytes:
     """Export as BibTeX in UTF-8; `@article` only with a known journal."""
     written = []
-    for item in items_of(report):
+    for item in list_items(report):
         authors = []
         for person in item.get("author", []):
             parts = [escape_latex(person[part]) for part in ("literal", "family", "suffix", "given") if part in person]
@@ -164,7 +173,7 @@ def as_bib(report: "ResearchReport") -> bytes:
 def as_ris(report: "ResearchReport") -> bytes:
     """Export as RIS in UTF-8."""
     written = []
-    for item in items_of(report):
+    for item in list_items(report):
         tags = [("TY", _RIS_TYPES[item["type"]]), ("ID", item["id"]), ("TI", item.get("title", ""))]
         for person in item.get("author", []):
             parts = [person[part] for part in ("literal", "family", "given", "suffix") if part in person]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from willowbark.tools.records.study import Comparison, Estimate, Study
 
-from .cells import csv_text
+from .cells import write_csv
 
 if TYPE_CHECKING:
     from ..report.model import ResearchReport
@@ -35,16 +35,16 @@ _OF_COMPARISON = (
 _OF_ESTIMATE = ("measure", "value", "low", "high", "level", "p", "unit")
 
 
-def rows_of(study: Study) -> Iterator[dict[str, Any]]:
+def list_rows(study: Study) -> Iterator[dict[str, Any]]:
     """Yield the cells of each comparison of a study by column, the deciding one first.
 
     None: not reported, or not read by this reader. `basis` is None where the reader does not tell it.
     """
     for place, comparison in enumerate(study.comparisons, 1):
-        yield {**dict.fromkeys(COMPARISON_COLUMNS), "place": place, **_cells_of(study, comparison)}
+        yield {**dict.fromkeys(COMPARISON_COLUMNS), "place": place, **_list_cells(study, comparison)}
 
 
-def _cells_of(study: Study, comparison: Comparison) -> dict[str, Any]:
+def _list_cells(study: Study, comparison: Comparison) -> dict[str, Any]:
     arm = study.arm(comparison.arm)
     versus = study.arm(comparison.versus) if comparison.versus else None
     passage = comparison.passage
@@ -64,14 +64,14 @@ def _cells_of(study: Study, comparison: Comparison) -> dict[str, Any]:
         "participants": study.participants_of(comparison),
         "section": passage.section if passage else None,
         "passage": passage.text if passage else None,
-        **(_figures_of(comparison.estimate) if comparison.estimate else {}),
+        **(_list_figures(comparison.estimate) if comparison.estimate else {}),
     }
     if "basis" in study.not_read:
         cells["basis"] = None
     return {name: None if value == "" else value for name, value in cells.items()}
 
 
-def _figures_of(estimate: Estimate) -> dict[str, Any]:
+def _list_figures(estimate: Estimate) -> dict[str, Any]:
     cells = {name: getattr(estimate, name) for name in _OF_ESTIMATE}
     return {**cells, "estimate": estimate.written, "p_sign": None if estimate.p is None else estimate.p_sign}
 
@@ -80,16 +80,16 @@ def _list(names: tuple[str, ...] | list[str]) -> str:
     return "; ".join(names)
 
 
-def report_rows(report: "ResearchReport") -> Iterator[dict[str, Any]]:
+def list_report_rows(report: "ResearchReport") -> Iterator[dict[str, Any]]:
     """Yield the rows of all studies of a report."""
     for study in report.studies:
-        yield from rows_of(study)
+        yield from list_rows(study)
 
 
 def as_comparisons(report: "ResearchReport") -> bytes:
     """Export as CSV; an empty cell means "not reported", or not read by this reader."""
-    rows = [COMPARISON_COLUMNS, *(list(row.values()) for row in report_rows(report))]
-    return csv_text(list(row) for row in rows).encode("utf-8-sig", errors="replace")
+    rows = [COMPARISON_COLUMNS, *(list(row.values()) for row in list_report_rows(report))]
+    return write_csv(list(row) for row in rows).encode("utf-8-sig", errors="replace")
 
 
 def as_parquet(report: "ResearchReport") -> bytes:
@@ -100,5 +100,5 @@ def as_parquet(report: "ResearchReport") -> bytes:
     types = {"text": pyarrow.string(), "whole": pyarrow.int64(), "number": pyarrow.float64(), "flag": pyarrow.bool_()}
     schema = pyarrow.schema([(name, types[kind]) for name, kind in COMPARISON_COLUMNS.items()])
     file = io.BytesIO()
-    write_table(pyarrow.Table.from_pylist(list(report_rows(report)), schema), file, compression="zstd")
+    write_table(pyarrow.Table.from_pylist(list(list_report_rows(report)), schema), file, compression="zstd")
     return file.getvalue()

@@ -6,6 +6,7 @@ Tables with whole titles or passages in their rows become lists. https://python-
 import io
 import zipfile
 from collections.abc import Iterable
+from itertools import chain
 from typing import TYPE_CHECKING
 
 import docx
@@ -19,7 +20,7 @@ from docx.text.paragraph import Paragraph as WordParagraph
 from ..report.forms import blocks as nodes
 from ..report.forms import line
 from ..report.forms.blocks import Block, TreeNode, flow, spans
-from .paper import MILLIMETRES, paper_size
+from .paper import MILLIMETRES, choose_paper_size
 
 if TYPE_CHECKING:
     from ..report.model import ResearchReport
@@ -43,7 +44,8 @@ def as_brief(report: "ResearchReport") -> bytes:
 
 
 def _pack(word: WordDocument) -> bytes:
-    packed, again = io.BytesIO(), io.BytesIO()
+    packed = io.BytesIO()
+    again = io.BytesIO()
     word.save(packed)
     with zipfile.ZipFile(packed) as source, zipfile.ZipFile(again, "w", zipfile.ZIP_DEFLATED) as target:
         for name in source.namelist():  # without the time of packing
@@ -60,15 +62,19 @@ def make_document(tree: nodes.ReportTree, report: "ResearchReport", *, is_chapte
         is_chaptered: whether all sections stand after the contents, each on pages of its own.
     """
     word = docx.Document()
-    properties, when = word.core_properties, report.generated_at.replace(tzinfo=None)
-    properties.title, properties.subject = line(report.title)[:255], line(report.research_question)[:255]
+    properties = word.core_properties
+    when = report.generated_at.replace(tzinfo=None)
+    properties.title = line(report.title)[:255]
+    properties.subject = line(report.research_question)[:255]
     properties.author = properties.last_modified_by = "Willowbark"
-    properties.comments, properties.language = "", "en"
+    properties.comments = ""
+    properties.language = "en"
     properties.created = properties.modified = when
     _set_page(word)
     word.styles["Normal"].font.name = "Calibri"
     for name, size in _SIZES.items():
-        word.styles[name].font.size, word.styles[name].paragraph_format.space_after = Pt(size), Pt(3)
+        word.styles[name].font.size = Pt(size)
+        word.styles[name].paragraph_format.space_after = Pt(3)
     word.add_heading(line(tree.title), 0)
     word.add_paragraph().add_run(line(tree.question)).italic = True
     before, after = ((), tree.sections) if is_chaptered else (tree.sections[:1], tree.sections[1:])
@@ -88,9 +94,10 @@ def make_document(tree: nodes.ReportTree, report: "ResearchReport", *, is_chapte
 
 def _set_page(word: WordDocument) -> None:
     """Set paper, margins and a footer with the page's number."""
-    width, height = MILLIMETRES[paper_size()]
+    width, height = MILLIMETRES[choose_paper_size()]
     page = word.sections[0]
-    page.page_width, page.page_height = Mm(width), Mm(height)
+    page.page_width = Mm(width)
+    page.page_height = Mm(height)
     page.left_margin = page.right_margin = Length((Mm(width) - TEXT_WIDTH) // 2)
     page.top_margin = page.bottom_margin = Mm(18)
     footer = page.footer.paragraphs[0]
@@ -104,7 +111,9 @@ def _write_contents(word: WordDocument, sections: Iterable[nodes.Section]) -> No
     """Write a table of contents, whose entries lead to headings; Word and LibreOffice fill the numbers of pages."""
     word.add_paragraph("Contents", style="Caption").paragraph_format.space_before = Pt(6)
     main = list(sections)
-    every = [section for each in main for section in (each, *_sections_of_appendix(each))]
+    every: list[nodes.Section] = []
+    for section in main:
+        every += (section, *_list_appendix_sections(section))
     for section in every:
         entry = word.add_paragraph(style="Normal")
         entry.paragraph_format.space_after = Pt(0)
@@ -116,13 +125,13 @@ def _write_contents(word: WordDocument, sections: Iterable[nodes.Section]) -> No
     word.add_paragraph().paragraph_format.space_after = Pt(0)
 
 
-def _sections_of_appendix(section: nodes.Section) -> list[nodes.Section]:
+def _list_appendix_sections(section: nodes.Section) -> list[nodes.Section]:
     if section.id != "appendix":
         return []
     return [block for block in section.blocks if isinstance(block, nodes.Section)]
 
 
-def _add_field(paragraph: WordParagraph, instruction: str, shown: str) -> None:
+def _add_field(paragraph: WordParagraph, instruction: str, text: str) -> None:
     """Add a field that Word computes; `shown` stands until it does.
 
     https://learn.microsoft.com/en-us/dotnet/api/documentformat.openxml.wordprocessing.fieldchar
@@ -130,7 +139,7 @@ def _add_field(paragraph: WordParagraph, instruction: str, shown: str) -> None:
     for kind in ("begin", "instruction", "separate", "shown", "end"):
         run = paragraph.add_run()
         if kind == "shown":
-            run.text = shown
+            run.text = text
             continue
         is_text = kind == "instruction"
         element = OxmlElement("w:instrText" if is_text else "w:fldChar")
@@ -151,7 +160,8 @@ def _add_link(paragraph: WordParagraph, text: str, bookmark: str) -> None:
 
 def _mark(heading: WordParagraph, bookmark: str, number: int) -> None:
     """Put a bookmark around a heading, to which contents lead."""
-    start, end = OxmlElement("w:bookmarkStart"), OxmlElement("w:bookmarkEnd")
+    start = OxmlElement("w:bookmarkStart")
+    end = OxmlElement("w:bookmarkEnd")
     for element in (start, end):
         element.set(qn("w:id"), str(number))
     start.set(qn("w:name"), bookmark)
@@ -196,8 +206,8 @@ def _write_list(word: WordDocument, block: nodes.Items, depth: int = 1) -> None:
         paragraph = word.add_paragraph(f"{number}.\t" if block.look in ("steps", "references") else "", style=style)
         inner = nodes.lists_in(item)
         _add_runs(paragraph, [node for node in item if node not in inner])
-        for each in inner:
-            _write_list(word, each, depth + 1)
+        for sublist in inner:
+            _write_list(word, sublist, depth + 1)
 
 
 def _write_table(word: WordDocument, block: nodes.Table) -> None:
@@ -214,20 +224,23 @@ def _write_table(word: WordDocument, block: nodes.Table) -> None:
                     _add_runs(card, content, _SMALL)
         return
     lines = [[flow(name) for name in block.columns], *(row.cells for row in block.rows)]
-    made = word.add_table(rows=len(lines), cols=len(block.columns), style="Light Grid Accent 1")
-    made.rows[0]._tr.get_or_add_trPr().append(OxmlElement("w:tblHeader"))  # repeated on every page
-    made.autofit = False
-    columns = [" ".join(node.text for cell in cells for node in spans(cell)) for cells in zip(*lines, strict=True)]
+    table = word.add_table(rows=len(lines), cols=len(block.columns), style="Light Grid Accent 1")
+    table.rows[0]._tr.get_or_add_trPr().append(OxmlElement("w:tblHeader"))  # repeated on every page
+    table.autofit = False
+    columns: list[str] = []
+    for column_cells in zip(*lines, strict=True):
+        texts = chain.from_iterable(spans(cell) for cell in column_cells)
+        columns.append(" ".join(node.text for node in texts))
     longest = [max(map(len, text.split()), default=0) + _MARGIN for text in columns]
     spare = max(_LINE - sum(longest), 0) / max(sum(map(len, columns)), 1)
     shares = [
         least + spare * len(text) for least, text in zip(longest, columns, strict=True)
     ]  # if it fits, no word breaks
-    for column, share in zip(made.columns, shares, strict=True):
+    for column, share in zip(table.columns, shares, strict=True):
         column.width = Length(int(TEXT_WIDTH * share / sum(shares)))  # LibreOffice reads the grid, Word the cells
-    for row, cells in zip(made.rows, lines, strict=True):
+    for row, cells in zip(table.rows, lines, strict=True):
         row._tr.get_or_add_trPr().append(OxmlElement("w:cantSplit"))
-        for cell, column, content in zip(row.cells, made.columns, cells, strict=True):
+        for cell, column, content in zip(row.cells, table.columns, cells, strict=True):
             cell.width = column.width
             _add_runs(cell.paragraphs[0], content, _SMALL)
     word.add_paragraph().paragraph_format.space_after = Pt(0)

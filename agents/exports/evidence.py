@@ -13,8 +13,8 @@ from willowbark.tools.reading.reading import ValueKind
 from willowbark.tools.records.enclosure import one_line
 
 from ..report.forms import url_of
-from .cells import csv_text, plain_text
-from .comparisons import COMPARISON_COLUMNS, report_rows
+from .cells import format_cell, write_csv
+from .comparisons import COMPARISON_COLUMNS, list_report_rows
 
 if TYPE_CHECKING:
     from ..report.model import ResearchReport
@@ -30,6 +30,7 @@ COLUMNS = tuple(WIDTHS)
 """Columns in order, with their widths in the workbook in characters."""
 REVIEWER = ("reviewer_verdict", "reviewer_note")
 """Columns left for the reviewer, which `willowbark correct --from` reads."""
+_CORRECTIONS = ("record", "drug", "correction", "by", "on")
 VERDICTS = ("supports", "contradicts", "inconclusive", "not assessed", "exclude")
 _ASKED = ("population", "intervention", "comparator", "outcome", "result")
 _VALUES: tuple[ValueKind, ...] = ("estimate", "dose", "tolerability")
@@ -41,6 +42,7 @@ _ABOUT = (
     "figures and passage: verbatim from the record; section is where the passage occurs; in_figures is "
     "another sentence, which gives the result in figures where the passage does not.",
     "reviewer_verdict and reviewer_note are for you.",
+    "Corrections: what people said of records and drugs, as the report took it.",
     "Comparisons: one row per comparison of a study, as its reader read it; place 1 decides. An empty cell means not "
     "reported, or not read by this reader.",
 )
@@ -48,8 +50,8 @@ _ABOUT = (
 
 def as_csv(report: "ResearchReport") -> bytes:
     """Export as CSV with columns for a reviewer; an empty cell means "not reported", or "could not be checked"."""
-    rows = [(*row, "", "") for row in _rows(report)]
-    return csv_text([(*COLUMNS, *REVIEWER), *rows]).encode("utf-8-sig", errors="replace")
+    rows = [(*row, "", "") for row in _list_rows(report)]
+    return write_csv([(*COLUMNS, *REVIEWER), *rows]).encode("utf-8-sig", errors="replace")
 
 
 def as_xlsx(report: "ResearchReport") -> bytes:
@@ -64,15 +66,19 @@ def as_xlsx(report: "ResearchReport") -> bytes:
         head = book.add_format({"bold": True, "text_wrap": True, "valign": "top", "bottom": 1})
         sheet = book.add_worksheet("Evidence")
         compared = book.add_worksheet("Comparisons")
+        words = book.add_worksheet("Corrections")
         about = book.add_worksheet("About")
-        last = _fill(sheet, (*COLUMNS, *REVIEWER), list(_rows(report)), head, text)
-        _fill(compared, tuple(COMPARISON_COLUMNS), [tuple(row.values()) for row in report_rows(report)], head, text)
+        last = _fill(sheet, (*COLUMNS, *REVIEWER), list(_list_rows(report)), head, text)
+        compared_rows = [tuple(row.values()) for row in list_report_rows(report)]
+        _fill(compared, tuple(COMPARISON_COLUMNS), compared_rows, head, text)
+        corrections = [(word.record, word.drug, word.line, ", ".join(word.by), word.on) for word in report.corrections]
+        _fill(words, _CORRECTIONS, corrections, head, text)
         choice = {"validate": "list", "source": list(VERDICTS), "ignore_blank": True}
         sheet.data_validation(1, len(COLUMNS), max(last, 1), len(COLUMNS), choice)
         about.set_column(0, 0, 110)
         when = f"Generated {report.generated_at:%Y-%m-%d %H:%M} UTC by Willowbark"
-        for place, said in enumerate((report.title, report.research_question, when, report.disclaimer, *_ABOUT)):
-            about.write_string(place, 0, plain_text(said), text)
+        for place, value in enumerate((report.title, report.research_question, when, report.disclaimer, *_ABOUT)):
+            about.write_string(place, 0, format_cell(value), text)
     return file.getvalue()
 
 
@@ -86,24 +92,27 @@ def _fill(sheet: Any, columns: Sequence[str], rows: Sequence[Sequence[object]], 
         for column, value in enumerate(row):
             if isinstance(value, int | float) and not isinstance(value, bool):
                 sheet.write_number(line, column, value, text)
-            elif value is not None and plain_text(value):
-                sheet.write_string(line, column, plain_text(value), text)
+            elif value is not None and format_cell(value):
+                sheet.write_string(line, column, format_cell(value), text)
     sheet.autofilter(0, 0, len(rows), len(columns) - 1)
     return len(rows)
 
 
-def _rows(report: "ResearchReport") -> Iterator[tuple[object, ...]]:
+def _list_rows(report: "ResearchReport") -> Iterator[tuple[object, ...]]:
     """Yield the cells of each row, in the order of `COLUMNS`; None means "not reported"."""
     candidates = {candidate.name: candidate for candidate in report.candidates}
     urls = {str(reference["key"]): str(reference.get("url") or "") for reference in report.references}
     for row in report.evidence_table:
         candidate = candidates.get(row.drug)
+        comparisons: dict[str, str] = {}
+        for what in _VALUES:
+            comparisons[what] = "; ".join(comparison.line for comparison in row.compared(what))
         values: dict[str, object] = {
             **row.model_dump(include=set(COLUMNS)),
             **(row.pico.model_dump() if row.pico else dict.fromkeys(_ASKED)),
             "stance": candidate.stance_of(row) if candidate else row.direction,
             "verdict": row.direction,
-            **{what: "; ".join(each.line for each in row.compared(what)) for what in _VALUES},
+            **comparisons,
             "figures": "; ".join(row.figures),
             "passage": row.sentence,
             "expression_of_concern": row.concern,

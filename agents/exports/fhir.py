@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from willowbark.tools.records.study import Arm, Comparison, Estimate, Study
 
-from .citations import CslItem, citation_key, items_of
+from .citations import CslItem, list_items, make_citation_key
 
 if TYPE_CHECKING:
     from ..report.content import DrugCandidate
@@ -33,68 +33,70 @@ _SYSTEMS = {
 """Naming systems of identifiers, by their fields in CSL-JSON."""
 
 
-def bundle_of(report: "ResearchReport") -> Resource:
+def make_bundle(report: "ResearchReport") -> Resource:
     """Return the report as a `Bundle`; the same report gives the same ids."""
-    items = {str(ref["key"]): item for ref, item in zip(report.references, items_of(report), strict=True)}
-    resources = [
-        *(_citation(key, item) for key, item in items.items()),
-        *(_study(study, items) for study in report.studies),
-        *(each for study in report.studies for each in _comparisons(study)),
-        *(_appraisal(report, candidate) for candidate in report.candidates),
-    ]
+    items = {str(ref["key"]): item for ref, item in zip(report.references, list_items(report), strict=True)}
+    resources = [_make_citation(key, item) for key, item in items.items()]
+    resources += [_make_study(study, items) for study in report.studies]
+    for study in report.studies:
+        resources += _make_comparisons(study)
+    resources += [_make_appraisal(report, candidate) for candidate in report.candidates]
+    entries: list[Resource] = []
+    for resource in resources:
+        entries.append({"fullUrl": _make_url(resource["resourceType"], resource["id"]), "resource": resource})
     return {
         "resourceType": "Bundle",
         "type": "collection",
         "timestamp": report.generated_at.isoformat(timespec="seconds"),
-        "entry": [{"fullUrl": _url(each["resourceType"], each["id"]), "resource": each} for each in resources],
+        "entry": entries,
     }
 
 
 def as_fhir(report: "ResearchReport") -> bytes:
     """Export as JSON of FHIR R5."""
-    return f"{json.dumps(bundle_of(report), ensure_ascii=False, indent=2)}\n".encode(errors="replace")
+    return f"{json.dumps(make_bundle(report), ensure_ascii=False, indent=2)}\n".encode(errors="replace")
 
 
-def _id(kind: str, key: str) -> str:
+def _make_id(kind: str, key: str) -> str:
     """Return an id of at most 64 letters, digits and dashes."""
-    return f"{kind}-{citation_key(key)}"[:64]
+    return f"{kind}-{make_citation_key(key)}"[:64]
 
 
-def _url(kind: str, identity: str) -> str:
+def _make_url(kind: str, identity: str) -> str:
     return f"urn:uuid:{uuid.uuid5(_IDS, f'{kind}/{identity}')}"
 
 
-def _text(text: str) -> Resource:
+def _make_text(text: str) -> Resource:
     return {"text": text}
 
 
-def _extension(name: str, value: object) -> Resource:
+def _make_extension(name: str, value: object) -> Resource:
     kind = "valueBoolean" if isinstance(value, bool) else "valueInteger" if isinstance(value, int) else "valueString"
     return {"url": f"{_OURS}{name}", kind: value if isinstance(value, bool | int) else str(value)}
 
 
-def _extensions(values: Mapping[str, object]) -> list[Resource]:
-    return [_extension(name, value) for name, value in values.items() if value not in (None, "", ())]
+def _make_extensions(values: Mapping[str, object]) -> list[Resource]:
+    return [_make_extension(name, value) for name, value in values.items() if value not in (None, "", ())]
 
 
-def _filled(resource: Resource) -> Resource:
+def _drop_empty(resource: Resource) -> Resource:
     """Leave out what is not reported: FHIR has no empty elements."""
     return {name: value for name, value in resource.items() if value not in (None, "", [], {}, ())}
 
 
-def _citation(key: str, item: CslItem) -> Resource:
-    form = _filled(
+def _make_citation(key: str, item: CslItem) -> Resource:
+    form = _drop_empty(
         {
             "publishedIn": {"title": item["container-title"]} if "container-title" in item else None,
             "volume": item.get("volume"),
             "issue": item.get("issue"),
             "pageString": item.get("page"),
-            "articleDate": _date(item),
+            "articleDate": _format_date(item),
         }
     )
     authors = [" ".join(person.values()) for person in item.get("author", [])]
     summary = {"value": "; ".join(authors)}
-    artifact = _filled(
+    artifact = _drop_empty(
         {
             "identifier": [
                 {"system": system, "value": str(item[field])} for field, system in _SYSTEMS.items() if field in item
@@ -105,20 +107,25 @@ def _citation(key: str, item: CslItem) -> Resource:
             "contributorship": {"summary": [summary]} if authors else None,
         }
     )
-    resource = {"resourceType": "Citation", "id": _id("citation", key), "status": "active", "title": item.get("title")}
-    return _filled({**resource, "citedArtifact": artifact})
+    resource = {
+        "resourceType": "Citation",
+        "id": _make_id("citation", key),
+        "status": "active",
+        "title": item.get("title"),
+    }
+    return _drop_empty({**resource, "citedArtifact": artifact})
 
 
-def _date(item: CslItem) -> str | None:
+def _format_date(item: CslItem) -> str | None:
     parts = item.get("issued", {}).get("date-parts", [[]])[0]
     return "-".join(f"{part:02}" for part in parts) or None
 
 
-def _study(study: Study, items: Mapping[str, CslItem]) -> Resource:
+def _make_study(study: Study, items: Mapping[str, CslItem]) -> Resource:
     item = items.get(study.key, {})
     identifiers = [{"system": system, "value": str(item[field])} for field, system in _SYSTEMS.items() if field in item]
     outcomes = dict.fromkeys(comparison.outcome for comparison in study.comparisons if comparison.outcome)
-    recruitment = _filled({"actualNumber": study.randomised if study.randomised is not None else study.analysed})
+    recruitment = _drop_empty({"actualNumber": study.randomised if study.randomised is not None else study.analysed})
     about = {
         "reader": study.reader,
         "reader-version": study.version,
@@ -128,37 +135,37 @@ def _study(study: Study, items: Mapping[str, CslItem]) -> Resource:
         "background": "; ".join(study.background),
         "not-read": ", ".join(study.not_read),
     }
-    return _filled(
+    return _drop_empty(
         {
             "resourceType": "ResearchStudy",
-            "id": _id(f"study-{study.reader.replace('_', '-')}", study.key),
-            "extension": _extensions(about),
+            "id": _make_id(f"study-{study.reader.replace('_', '-')}", study.key),
+            "extension": _make_extensions(about),
             "identifier": identifiers,
             "title": item.get("title"),
             "status": "unknown",
-            "condition": [_text(study.condition)] if study.condition else None,
-            "studyDesign": [_text(study.design)] if study.design != "unknown" else None,
+            "condition": [_make_text(study.condition)] if study.condition else None,
+            "studyDesign": [_make_text(study.design)] if study.design != "unknown" else None,
             "recruitment": recruitment,
-            "comparisonGroup": [_group(place, arm) for place, arm in enumerate(study.arms, 1)],
+            "comparisonGroup": [_make_group(place, arm) for place, arm in enumerate(study.arms, 1)],
             "outcomeMeasure": [{"name": name} for name in outcomes],
         }
     )
 
 
-def _group(place: int, arm: Arm) -> Resource:
+def _make_group(place: int, arm: Arm) -> Resource:
     words = ", ".join(filter(None, (*arm.drugs, arm.dose, arm.route, arm.schedule, arm.duration)))
-    return _filled(
+    return _drop_empty(
         {
-            "extension": _extensions({"participants": arm.n}),
+            "extension": _make_extensions({"participants": arm.n}),
             "linkId": str(place),
             "name": arm.name,
-            "type": _text(arm.role.replace("_", " ")),
+            "type": _make_text(arm.role.replace("_", " ")),
             "description": words,
         }
     )
 
 
-def _comparisons(study: Study) -> Iterator[Resource]:
+def _make_comparisons(study: Study) -> Iterator[Resource]:
     kind = study.reader.replace("_", "-")
     for place, comparison in enumerate(study.comparisons, 1):
         about = {
@@ -171,59 +178,59 @@ def _comparisons(study: Study) -> Iterator[Resource]:
             "unread": comparison.unread,
             "primary": comparison.primary,
         }
-        yield _filled(
+        yield _drop_empty(
             {
                 "resourceType": "Evidence",
-                "id": _id(f"comparison-{place}-{kind}", study.key),
-                "extension": _extensions(about),
+                "id": _make_id(f"comparison-{place}-{kind}", study.key),
+                "extension": _make_extensions(about),
                 "status": "active",
-                "citeAsReference": {"reference": _url("Citation", _id("citation", study.key))},
+                "citeAsReference": {"reference": _make_url("Citation", _make_id("citation", study.key))},
                 "description": comparison.passage.text if comparison.passage else None,
-                "variableDefinition": _variables(study, comparison),
-                "statistic": _statistics(study, comparison),
+                "variableDefinition": _make_variables(study, comparison),
+                "statistic": _make_statistics(study, comparison),
             }
         )
 
 
-def _variables(study: Study, comparison: Comparison) -> list[Resource]:
+def _make_variables(study: Study, comparison: Comparison) -> list[Resource]:
     parts = {
         "population": comparison.condition or study.condition,
         "exposure": comparison.arm,
         "referenceExposure": comparison.versus or comparison.against.replace("_", " "),
         "measuredVariable": comparison.outcome or comparison.endpoint,
     }
-    return [{"variableRole": _text(role), "description": words} for role, words in parts.items() if words]
+    return [{"variableRole": _make_text(role), "description": words} for role, words in parts.items() if words]
 
 
-def _statistics(study: Study, comparison: Comparison) -> list[Resource]:
+def _make_statistics(study: Study, comparison: Comparison) -> list[Resource]:
     people = study.participants_of(comparison)
     size = {"numberOfParticipants": people} if people is not None else None
     if comparison.estimate is None:
         return [{"sampleSize": size}] if size else []
-    return [_filled({**_statistic(comparison.estimate), "sampleSize": size})]
+    return [_drop_empty({**_make_statistic(comparison.estimate), "sampleSize": size})]
 
 
-def _statistic(estimate: Estimate) -> Resource:
+def _make_statistic(estimate: Estimate) -> Resource:
     attributes = []
     if estimate.low is not None and estimate.high is not None:
         interval = {"low": {"value": estimate.low}, "high": {"value": estimate.high}}
         level = None if estimate.level is None else round(estimate.level / 100, 6)
-        attributes.append(_filled({"type": _text("Confidence interval"), "level": level, "range": interval}))
+        attributes.append(_drop_empty({"type": _make_text("Confidence interval"), "level": level, "range": interval}))
     if estimate.p is not None:
         sign = {"=": {}, "≤": {"comparator": "<="}, "≥": {"comparator": ">="}}.get(
             estimate.p_sign, {"comparator": estimate.p_sign}
         )
-        attributes.append({"type": _text("P-value"), "quantity": {"value": estimate.p, **sign}})
-    quantity = None if estimate.value is None else _filled({"value": estimate.value, "unit": estimate.unit})
+        attributes.append({"type": _make_text("P-value"), "quantity": {"value": estimate.p, **sign}})
+    quantity = None if estimate.value is None else _drop_empty({"value": estimate.value, "unit": estimate.unit})
     return {
         "description": estimate.written,
-        "statisticType": _text(estimate.measure) if estimate.measure else None,
+        "statisticType": _make_text(estimate.measure) if estimate.measure else None,
         "quantity": quantity,
         "attributeEstimate": attributes,
     }
 
 
-def _appraisal(report: "ResearchReport", candidate: "DrugCandidate") -> Resource:
+def _make_appraisal(report: "ResearchReport", candidate: "DrugCandidate") -> Resource:
     """Return the certainty that a candidate helps, with its steps and the records on each side."""
     coded = (
         {"coding": [{"system": _CERTAINTY, "code": _CODES[candidate.certainty]}]}
@@ -236,34 +243,36 @@ def _appraisal(report: "ResearchReport", candidate: "DrugCandidate") -> Resource
         "missed": candidate.missed_citations,
         "inconclusive": candidate.undecided_citations,
     }
-    known = {str(reference["key"]) for reference in report.references}
-    related = [
-        {
-            "extension": [_extension("stance", side)],
-            "type": "derived-from",
-            "resourceReference": {"reference": _url("Citation", _id("citation", key))},
-        }
-        for side, keys in sides.items()
-        for key in keys
-        if key in known
-    ]
+    cited = {str(reference["key"]) for reference in report.references}
+    related: list[Resource] = []
+    for side, keys in sides.items():
+        related += [_relate(side, key) for key in keys if key in cited]
     certainty = {
         "description": " ".join(candidate.certainty_reasons) or None,
-        "type": _text("Overall certainty"),
+        "type": _make_text("Overall certainty"),
         "rating": {**coded, "text": candidate.level},
     }
-    return _filled(
+    return _drop_empty(
         {
             "resourceType": "Evidence",
-            "id": _id("appraisal", f"drug:{candidate.name}"),
-            "extension": _extensions({"group": candidate.group, "status": candidate.clinical_status}),
+            "id": _make_id("appraisal", f"drug:{candidate.name}"),
+            "extension": _make_extensions({"group": candidate.group, "status": candidate.clinical_status}),
             "status": "draft",
             "title": f"{candidate.name}: {report.title}",
             "relatedArtifact": related,
             "variableDefinition": [
-                {"variableRole": _text("population"), "description": report.research_question},
-                {"variableRole": _text("exposure"), "description": candidate.name},
+                {"variableRole": _make_text("population"), "description": report.research_question},
+                {"variableRole": _make_text("exposure"), "description": candidate.name},
             ],
-            "certainty": [_filled(certainty)],
+            "certainty": [_drop_empty(certainty)],
         }
     )
+
+
+def _relate(side: str, key: str) -> Resource:
+    """Return the link from an appraisal to a record on a side of it."""
+    return {
+        "extension": [_make_extension("stance", side)],
+        "type": "derived-from",
+        "resourceReference": {"reference": _make_url("Citation", _make_id("citation", key))},
+    }

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from willowbark.tools.errors import MissingExtra, UsageError
 from willowbark.tools.whole_file import write_file
 
-from .paper import paper_size
+from .paper import choose_paper_size
 
 if TYPE_CHECKING:
     from ..report.forms.blocks import ReportTree
@@ -82,8 +82,11 @@ def as_pdf(report: "ResearchReport") -> bytes:
     if browser is None:
         raise UsageError("pdf needs Chromium or Chrome: install one, or name it with the variable CHROMIUM")
     with TemporaryDirectory() as folder:
-        page, printed = Path(folder, "report.html"), Path(folder, "report.pdf")
-        page.write_bytes(page_of(report.to_paper(), _PAPER_STYLE.format(size=paper_size())).encode(errors="replace"))
+        page = Path(folder, "report.html")
+        printed = Path(folder, "report.pdf")
+        page.write_bytes(
+            page_of(report.to_paper(), _PAPER_STYLE.format(size=choose_paper_size())).encode(errors="replace")
+        )
         unboxed = ("--no-sandbox",) if hasattr(os, "geteuid") and os.geteuid() == 0 else ()  # required for root
         command = [browser, *_FLAGS, *unboxed, f"--user-data-dir={folder}/profile", f"--print-to-pdf={printed}"]
         try:
@@ -135,9 +138,9 @@ def format_of(name: str) -> Format:
     Raises:
         UsageError: no such format; lists those that exist.
     """
-    for known in FORMATS:
-        if known.name == name:
-            return known
+    for form in FORMATS:
+        if form.name == name:
+            return form
     raise UsageError(f"there is no format {name!r}; choose from {', '.join(f.name for f in FORMATS)}")
 
 
@@ -148,13 +151,13 @@ def format_for(file: Path) -> Format:
         UsageError: no format has it; lists the endings.
     """
     name = file.name.lower()
-    for known in FORMATS:
-        if name == known.file_name:
-            return known
-    for known in sorted(FORMATS, key=lambda known: len(known.ending), reverse=True):
+    for form in FORMATS:
+        if name == form.file_name:
+            return form
+    for known in sorted(FORMATS, key=lambda form: len(form.ending), reverse=True):
         if name.endswith(known.ending):
             return known
-    endings = ", ".join(dict.fromkeys(known.ending for known in FORMATS))
+    endings = ", ".join(dict.fromkeys(form.ending for form in FORMATS))
     raise UsageError(f"{file.name}: no format has that ending; there are {endings}")
 
 
@@ -164,9 +167,9 @@ def render(report: "ResearchReport", name: str) -> bytes:
     Raises:
         UsageError: no such format, or its extra is not installed; says what to do.
     """
-    made_by = format_of(name).made_by
+    maker = format_of(name).made_by
     try:
-        make = getattr(import_module(f".{made_by}", __package__), f"as_{name}") if isinstance(made_by, str) else made_by
+        make = getattr(import_module(f".{maker}", __package__), f"as_{name}") if isinstance(maker, str) else maker
         content: bytes = make(report)
     except ModuleNotFoundError as error:
         library = (error.name or "").partition(".")[0]
@@ -184,7 +187,11 @@ def write(report: "ResearchReport", folder: Path, names: Sequence[str]) -> list[
     Raises:
         UsageError: no such format, an extra is missing, or the folder cannot be written to.
     """
-    every = [each for name in names for each in (name, _BESIDE.get(name)) if each is not None]
-    formats = [format_of(name) for name in dict.fromkeys(every)]
-    contents = {folder / known.file_name: render(report, known.name) for known in formats}
+    every: dict[str, None] = {}
+    for name in names:
+        every[name] = None
+        if name in _BESIDE:
+            every[_BESIDE[name]] = None
+    formats = [format_of(name) for name in every]
+    contents = {folder / form.file_name: render(report, form.name) for form in formats}
     return [write_file(path, content, "; name another folder with --out") for path, content in contents.items()]

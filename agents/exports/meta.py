@@ -8,12 +8,13 @@ https://cran.r-project.org/package=meta, https://documentation.cochrane.org/revm
 import math
 import re
 from collections.abc import Iterator
+from operator import itemgetter
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Any
 
 from willowbark.tools.records.study import ArmCount, Comparison, Estimate, Study
 
-from .cells import csv_text
+from .cells import write_csv
 
 if TYPE_CHECKING:
     from ..report.model import ResearchReport
@@ -40,7 +41,7 @@ _ABBREVIATED = re.compile(r"\(([A-Z]{2,4})\)")
 _SD = re.compile(r"\bSD\s*=?\s*(\d+(?:\.\d+)?)")
 
 
-def rows_for_meta(report: "ResearchReport") -> Iterator[dict[str, Any]]:
+def list_rows(report: "ResearchReport") -> Iterator[dict[str, Any]]:
     """Yield the cells of each comparison that has an estimate or counts, by column of `META_COLUMNS`; None: unknown."""
     for study in report.studies:
         reference = report.reference_of(study.key)
@@ -49,12 +50,12 @@ def rows_for_meta(report: "ResearchReport") -> Iterator[dict[str, Any]]:
         label = f"{authors[0]} {year}".strip()
         for comparison in study.comparisons:
             if comparison.versus is not None and comparison.estimate is not None:
-                cells = _cells(study, comparison, comparison.versus, comparison.estimate)
+                cells = _make_cells(study, comparison, comparison.versus, comparison.estimate)
                 if {"TE", "event.e", "mean.e"} & cells.keys():
                     yield {**dict.fromkeys(META_COLUMNS), "studlab": label, "key": study.key, **cells}
 
 
-def _cells(study: Study, comparison: Comparison, versus: str, estimate: Estimate) -> dict[str, Any]:
+def _make_cells(study: Study, comparison: Comparison, versus: str, estimate: Estimate) -> dict[str, Any]:
     contrast = "; ".join(sorted(study.contrast_of(comparison)))
     cells: dict[str, Any] = {
         "drug": contrast or comparison.arm,
@@ -62,18 +63,18 @@ def _cells(study: Study, comparison: Comparison, versus: str, estimate: Estimate
         "outcome": comparison.outcome or None,
         "n.e": study.arm(comparison.arm).n,
         "n.c": study.arm(versus).n,
-        **_effect(estimate),
+        **_make_effect(estimate),
     }
     for side, name in (("e", comparison.arm), ("c", versus)):
         for count in estimate.counts:
             if count.arm == name:
-                cells |= _counts(count, side)
+                cells |= _make_counts(count, side)
     return cells
 
 
-def _effect(estimate: Estimate) -> dict[str, Any]:
+def _make_effect(estimate: Estimate) -> dict[str, Any]:
     """Return the effect on the scale that is pooled; empty without a value, or for a ratio of zero or less."""
-    measure = short_measure(estimate.measure)
+    measure = shorten_measure(estimate.measure)
     figures = [estimate.value, estimate.low, estimate.high]
     if estimate.value is None:
         return {}
@@ -89,22 +90,22 @@ def _effect(estimate: Estimate) -> dict[str, Any]:
     return cells
 
 
-def _counts(count: ArmCount, side: str) -> dict[str, Any]:
+def _make_counts(count: ArmCount, side: str) -> dict[str, Any]:
     spread = _SD.search(count.dispersion)
-    named = {
+    values = {
         "event": count.events,
         "n": count.n,
         "mean": count.mean,
         "sd": float(spread[1]) if spread else None,
     }
-    return {f"{name}.{side}": value for name, value in named.items() if value is not None}
+    return {f"{name}.{side}": value for name, value in values.items() if value is not None}
 
 
-def short_measure(measure: str) -> str:
+def shorten_measure(measure: str) -> str:
     """Abbreviate a measure as meta-analyses do; others stay as the record writes them.
 
-    >>> short_measure("Hazard Ratio (HR)"), short_measure("odds ratio"), short_measure("RR"), short_measure("slope")
-    ('HR', 'OR', 'RR', 'slope')
+    >>> shorten_measure("Hazard Ratio (HR)"), shorten_measure("odds ratio"), shorten_measure("slope")
+    ('HR', 'OR', 'slope')
     """
     bracketed = _ABBREVIATED.search(measure)
     if bracketed:
@@ -114,11 +115,13 @@ def short_measure(measure: str) -> str:
 
 def as_meta(report: "ResearchReport") -> bytes:
     """Export as CSV for R's package meta."""
-    rows = [[row[name] for name in META_COLUMNS] for row in rows_for_meta(report)]
-    return csv_text([META_COLUMNS, *rows]).encode(errors="replace")
+    cells = itemgetter(*META_COLUMNS)
+    rows = map(cells, list_rows(report))
+    return write_csv([META_COLUMNS, *rows]).encode(errors="replace")
 
 
 def as_revman(report: "ResearchReport") -> bytes:
     """Export as CSV with RevMan's headings."""
-    rows = [[row[name] for name in REVMAN_COLUMNS] for row in rows_for_meta(report)]
-    return csv_text([list(REVMAN_COLUMNS.values()), *rows]).encode("utf-8-sig", errors="replace")
+    cells = itemgetter(*REVMAN_COLUMNS)
+    rows = map(cells, list_rows(report))
+    return write_csv([list(REVMAN_COLUMNS.values()), *rows]).encode("utf-8-sig", errors="replace")

@@ -24,21 +24,23 @@ MOST_ROWS = 12  # of the picture, which shares its page with the candidates
 LEAST_EFFECTS = 3  # estimates make a picture; of fewer the levels of certainty say more
 
 
-def paper_size(environ: Mapping[str, str] = os.environ) -> PaperSize:
+def choose_paper_size(environ: Mapping[str, str] = os.environ) -> PaperSize:
     """Return the size of paper by the locale of the environment, as POSIX reads it.
 
-    >>> paper_size({"LANG": "en_US.UTF-8"}), paper_size({"LANG": "en_US.UTF-8", "LC_PAPER": "de_DE.UTF-8"})
-    ('Letter', 'A4')
+    >>> choose_paper_size({"LANG": "en_US.UTF-8"})
+    'Letter'
+    >>> choose_paper_size({"LANG": "en_US.UTF-8", "LC_PAPER": "de_DE.UTF-8"})
+    'A4'
     """
-    named = (environ.get(name) for name in ("LC_ALL", "LC_PAPER", "LANG"))
-    locale = next(filter(None, named), "")
+    locales = (environ.get(name) for name in ("LC_ALL", "LC_PAPER", "LANG"))
+    locale = next(filter(None, locales), "")
     country = _TERRITORY.match(locale)
     return "Letter" if country and country["country"] in LETTER_COUNTRIES else "A4"
 
 
 def arrange_for_paper(tree: ReportTree, overview: Overview) -> ReportTree:
     """Return a report's tree for paper: a picture after the answer, no empty columns, details in the appendix."""
-    whole: ReportTree = _without_empty_columns(tree)
+    whole: ReportTree = _drop_empty_columns(tree)
     moved = [section for section in whole.sections if section.id in _IN_APPENDIX]
     first, *rest = [section for section in whole.sections if section.id not in _IN_APPENDIX]
     picture = overview.shortened(MOST_ROWS, LEAST_EFFECTS)
@@ -50,12 +52,12 @@ def arrange_for_paper(tree: ReportTree, overview: Overview) -> ReportTree:
     return replace(whole, sections=(first, *glance, *rest), appendix=appendix)
 
 
-def _without_empty_columns(part: Any) -> Any:
+def _drop_empty_columns(part: Any) -> Any:
     if isinstance(part, tuple):
-        return tuple(map(_without_empty_columns, part))
+        return tuple(map(_drop_empty_columns, part))
     if isinstance(part, Table):
         return part.without_empty_columns() if part.look != "flow" else part
     if not is_dataclass(part) or isinstance(part, Figure | type):
         return part
-    inner = {field.name: _without_empty_columns(getattr(part, field.name)) for field in fields(part)}
+    inner = {field.name: _drop_empty_columns(getattr(part, field.name)) for field in fields(part)}
     return replace(part, **inner)

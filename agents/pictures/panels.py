@@ -21,6 +21,12 @@ class ComparedEffect(NamedTuple):
     high: float
     direction: str
     """supports, contradicts or inconclusive, by the side that the comparison favours."""
+    key: str = ""
+    """Of the record."""
+    outcome: str = ""
+    """By its name in the record; empty if it has none."""
+    versus: str = ""
+    """Name of the other arm; empty without one."""
 
 
 class DrugCertainty(NamedTuple):

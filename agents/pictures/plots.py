@@ -123,9 +123,9 @@ def _draw_effects(overview: Panels, axes: Axes) -> None:
 
 def _draw_certainties(overview: Panels, axes: Axes) -> None:
     rows = range(len(overview.certainties))
-    places = [LEVELS.index(each.level) + 1 for each in overview.certainties]
+    places = [LEVELS.index(certainty.level) + 1 for certainty in overview.certainties]
     axes.barh(rows, places, color=_STANCES["supports"][1], height=0.6)
-    axes.set_yticks(rows, [one_line(each.drug, 40) for each in overview.certainties])
+    axes.set_yticks(rows, [one_line(certainty.drug, 40) for certainty in overview.certainties])
     axes.invert_yaxis()
     axes.tick_params(axis="y", length=0)
     axes.set_xlim(0, len(LEVELS))
@@ -134,10 +134,10 @@ def _draw_certainties(overview: Panels, axes: Axes) -> None:
 
 
 def _draw_years(overview: Panels, axes: Axes) -> None:
-    years = [each.year for each in overview.years]
+    years = [year.year for year in overview.years]
     before = [0 for _ in years]
     for side, stance in enumerate(("supports", "inconclusive", "contradicts"), 1):
-        numbers = [int(each[side]) for each in overview.years]
+        numbers = [int(year[side]) for year in overview.years]
         axes.bar(years, numbers, bottom=before, color=_STANCES[stance][1], label=stance, width=0.8)
         before = [start + number for start, number in zip(before, numbers, strict=True)]
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
@@ -148,7 +148,8 @@ def _draw_years(overview: Panels, axes: Axes) -> None:
 
 
 def _set_log_axis(axes: Axes, values: list[float]) -> None:
-    low, high = min([*values, 1.0]) / 1.25, max([*values, 1.0]) * 1.25
+    low = min([*values, 1.0]) / 1.25
+    high = max([*values, 1.0]) * 1.25
     axes.set_xscale("log")
     axes.set_xlim(low, high)
     steps = next(steps for most, steps in TICKS.items() if high / low < most)
@@ -158,7 +159,8 @@ def _set_log_axis(axes: Axes, values: list[float]) -> None:
 
 
 def _draw_forest(plot: ForestPlot, axes: Axes, is_narrow: bool) -> None:
-    rows, names = range(len(plot.effects)), [one_line(effect.study, 24) for effect in plot.effects]
+    rows = range(len(plot.effects))
+    names = [one_line(effect.study, 24) for effect in plot.effects]
     stances = [e.direction if e.direction in _STANCES else "inconclusive" for e in plot.effects]
     for y, (effect, stance) in enumerate(zip(plot.effects, stances, strict=True)):
         size, (marker, colour) = effect.size, _STANCES[stance]

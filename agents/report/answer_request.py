@@ -1,16 +1,16 @@
 """What a model sees that writes the answer: the judge's view, what code computed, studies with values and passages."""
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from willowbark.tools.appraisal import Level
+from willowbark.tools.appraisal import Direction, Level
 from willowbark.tools.appraisal.appraised import AppraisedRecord
 from willowbark.tools.appraisal.candidates import Candidate, label_sections, share_places
 from willowbark.tools.appraisal.judgement import JudgedDrug
-from willowbark.tools.appraisal.suitability import people_of
+from willowbark.tools.appraisal.suitability import is_barred, people_of
 from willowbark.tools.lexicon import withdrawal_of
 from willowbark.tools.mechanism import Chain, MechanismFindings, Step
 from willowbark.tools.reading.screening import readable
@@ -22,7 +22,8 @@ from willowbark.tools.records.study import StatedView, Study, first_reading
 from willowbark.tools.wording import counted, listed, short
 
 from ..assessment import SHOWN_CANDIDATES, JudgeAssessment, shown_records
-from ..checking.basis import TABLE, CitedSource, WritingBasis, describe_comparison, source_of_study
+from ..checking.basis import TABLE, CitedSource, WritingBasis, describe_arm, describe_comparison, source_of_study
+from ..checking.judged import list_judged
 from ..checking.table import LEVELS
 from .answers import ReportAnswer
 from .material import Material
@@ -33,6 +34,7 @@ MOST_CHARACTERS = 60_000  # of their lines, about 15,000 tokens
 LEAST_LINES = 2  # studies of the shortest request
 MOST_PARAGRAPHS = 12  # drugs with a paragraph: those that lead, then those that failed
 MOST_LEADING = 6
+MOST_BARRED = 6  # drugs beside these that are no option for those asked about: an answer may have to say so
 SHOWN_ENTRY = 600  # characters of a database's entry, and of a label's section
 MOST_CAUTIONS = 3  # of a drug
 _WARNINGS = ("Boxed warning", "Contraindications", "Pregnancy")
@@ -102,10 +104,16 @@ def build_request(
         answered: the computed answer to a question other than what helps; None for what helps.
         marker: marks the block of records.
     """
-    judged = [each for each in material.candidates if each.has_verdict]
+    judged = [candidate for candidate in material.candidates if candidate.has_verdict]
     candidates = share_places(judged, SHOWN_CANDIDATES) or list(material.asked_candidates[:SHOWN_CANDIDATES])
+    barred = [candidate for candidate in judged if _is_barred(candidate) and candidate not in candidates]
+    candidates += barred[:MOST_BARRED]
     studies = _select_studies(candidates, material)
-    chains = {each.drug: mechanisms.chains[each.drug] for each in candidates if each.drug in mechanisms.chains}
+    chains = {
+        candidate.drug: mechanisms.chains[candidate.drug]
+        for candidate in candidates
+        if candidate.drug in mechanisms.chains
+    }
     sources = {study.key: _source_of(study, material.records[study.key]) for study, _ in studies}
     for source in [*_entries(material, candidates), *_steps(chains.values(), material.records)]:
         former = sources.get(source.key)
@@ -116,8 +124,9 @@ def build_request(
     basis = WritingBasis(
         question=material.dossier.question,
         sources=sources,
+        judged=_list_judged_sources(last, material, sources),
         table=table,
-        levels={each.drug: _rated_level(each) for each in candidates},
+        levels={candidate.drug: _rated_level(candidate) for candidate in candidates},
         barred=_list_barred(material),
         barred_classes=asked.excluded_classes,
         set_aside=frozenset(one.name for one in material.approval.set_aside),
@@ -129,7 +138,7 @@ def build_request(
         people=list(people_of(asked)),
         excluded=[*asked.excluded_drugs, *asked.excluded_classes, *asked.excluded_routes],
         due=_list_due(candidates, material),
-        judged=_describe_judgement(last),
+        judged=_describe_judgement(last, {candidate.drug for candidate in candidates}),
         computed=list(table.values()),
         lines=[
             *(_describe_study(study, says, sources[study.key]) for study, says in studies),
@@ -138,6 +147,21 @@ def build_request(
         marker=marker,
     )
     return request, basis
+
+
+def _is_barred(candidate: Candidate) -> bool:
+    """Whether a drug is no option: withdrawn, or not for the people asked about, by a table or by the judge."""
+    return withdrawal_of(candidate.drug) is not None or is_barred(candidate.cautions)
+
+
+def _list_judged_sources(
+    judged: JudgeAssessment | None, material: Material, shown: Mapping[str, CitedSource]
+) -> dict[str, CitedSource]:
+    """List what the judge's words rest on and the writer is not shown, by key."""
+    keys = {key for sentence in list_judged(judged.view) for key in sentence.keys} if judged else set()
+    due = keys - shown.keys()
+    studies = [record.study for candidate in material.candidates for record in candidate.records if record.key in due]
+    return {study.key: _source_of(study, material.records[study.key]) for study in studies}
 
 
 def _select_studies(candidates: Sequence[Candidate], material: Material) -> list[tuple[Study, dict[str, str]]]:
@@ -152,7 +176,8 @@ def _select_studies(candidates: Sequence[Candidate], material: Material) -> list
     turns = [_order_records(candidate) for candidate in candidates]
     longest = max(map(len, turns), default=0)
     keys = dict.fromkeys(records[turn].key for turn in range(longest) for records in turns if turn < len(records))
-    chosen, room = list[tuple[Study, dict[str, str]]](), MOST_CHARACTERS
+    chosen = list[tuple[Study, dict[str, str]]]()
+    room = MOST_CHARACTERS
     for key in keys:
         study = first_reading(by_key[key])
         size = len(json.dumps(_describe_study(study, says[key], source_of_study(study, ""))))
@@ -180,20 +205,24 @@ def _side_of(record: AppraisedRecord) -> str:
 
 def _describe_study(study: Study, says: Mapping[str, str], source: CitedSource) -> dict[str, Any]:
     """Return a study as data for the writer."""
-    line: dict[str, Any] = {"key": study.key, "title": source.title, "design": study.design, "says": dict(says)}
+    verdicts = {drug: verdict for drug, verdict in says.items() if verdict != Direction.not_assessed}
+    line: dict[str, Any] = {"key": study.key, "title": source.title, "design": study.design, "says": verdicts}
     for name in ("condition", "people", "background"):
         value = getattr(study, name)
         if value:
             line[name] = value
-    line["comparisons"] = [describe_comparison(study, comparison) for comparison in study.comparisons]
+    if study.comparisons:
+        line["comparisons"] = [describe_comparison(study, comparison) for comparison in study.comparisons]
     if study.statements:
         line["statements"] = [_describe_statement(view) for view in study.statements]
-    return {**line, "passages": list(source.passages), "values": list(source.values)}
+    arms = {describe_arm(arm.name, arm.drugs, arm.dose, arm.n) for arm in study.arms}
+    values = [value for value in source.values if value in arms or value.endswith((" randomised", " analysed"))]
+    return {**line, "passages": list(source.passages), "values": values}
 
 
-def _describe_statement(view: StatedView) -> dict[str, str]:
-    line = {"drug": view.drug, "says": view.says, "basis": view.basis}
-    return {**line, "reason": view.reason} if view.reason else line
+def _describe_statement(view: StatedView) -> str:
+    reason = f", since {view.reason}" if view.reason else ""
+    return f"{view.drug}: {view.says.replace('_', ' ')} ({view.basis.replace('_', ' ')}){reason}"
 
 
 def _describe_entry(source: CitedSource) -> dict[str, Any]:
@@ -202,7 +231,8 @@ def _describe_entry(source: CitedSource) -> dict[str, Any]:
 
 def _title_of(record: Evidence) -> str:
     """Name a record with its year, as far as known."""
-    title, year = readable(record).citation.title, record.citation.date[:4]
+    title = readable(record).citation.title
+    year = record.citation.date[:4]
     return f"{title} ({year})" if year.isdigit() else title
 
 
@@ -268,7 +298,8 @@ def _compute_table(
 
 
 def _describe_candidate(candidate: Candidate, material: Material) -> str:
-    found, place = candidate.appraisal, material.places[candidate.drug]
+    found = candidate.appraisal
+    place = material.places[candidate.drug]
     tally = place.tally
     parts = [place.place.replace("_", " "), f"{found.certainty.level.said} certainty"]
     if found.quality == "refuted":
@@ -284,19 +315,28 @@ def _describe_candidate(candidate: Candidate, material: Material) -> str:
     if candidate.in_asked_class is False:
         parts.append("not of the class asked about")
     parts += [short(caution, 300) for caution in candidate.cautions[:MOST_CAUTIONS]]
-    lowered = [reason.rstrip(".") for reason in found.certainty.lowered]
-    parts += [f"certainty lowered: {'; '.join(lowered)}"] if lowered and found.quality != "refuted" else []
+    lowered = [short(reason, 120).rstrip(".") for reason in found.certainty.lowered]
+    is_told = lowered and found.quality != "refuted" and place.place in _LEADING
+    parts += [f"certainty lowered: {'; '.join(lowered)}"] if is_told else []
     return f"{candidate.drug}: {'; '.join(parts)}."
 
 
 def _list_due(candidates: Sequence[Candidate], material: Material) -> list[str]:
     """List the drugs on which a paragraph is due: those that lead, then those that failed or are barred."""
     if not material.asked.asks_what_helps:
-        return [each.drug for each in candidates if each.drug in material.asked.drugs][:MOST_LEADING]
+        return [candidate.drug for candidate in candidates if candidate.drug in material.asked.drugs][:MOST_LEADING]
     places = material.places
-    named = [each.drug for each in candidates if each.drug in material.asked.drugs]
-    leading = [each.drug for each in candidates if places[each.drug].place in _LEADING and each.drug not in named]
-    failed = [each.drug for each in candidates if places[each.drug].place in _FAILED and each.drug not in named]
+    named = [candidate.drug for candidate in candidates if candidate.drug in material.asked.drugs]
+    leading = [
+        candidate.drug
+        for candidate in candidates
+        if places[candidate.drug].place in _LEADING and candidate.drug not in named
+    ]
+    failed = [
+        candidate.drug
+        for candidate in candidates
+        if places[candidate.drug].place in _FAILED and candidate.drug not in named
+    ]
     return [*named, *leading[:MOST_LEADING], *failed][:MOST_PARAGRAPHS]
 
 
@@ -315,15 +355,15 @@ def _rated_level(candidate: Candidate) -> Level:
     return LEVELS[0] if candidate.appraisal.quality == "refuted" else candidate.appraisal.certainty.level.said
 
 
-def _describe_judgement(judged: JudgeAssessment | None) -> list[str]:
-    """List what the judge made of the evidence: its own words with their keys, a line each."""
+def _describe_judgement(judged: JudgeAssessment | None, shown: Set[str]) -> list[str]:
+    """List what the judge made of the evidence on the drugs shown: its own words with their keys, a line each."""
     if judged is None:
         return ["nothing: no judge spoke on what was found last"]
     view = judged.view
     lines = [judged.reasoning, *judged.details.reasons]
     lines += [_with_keys(f"Decides: {reason.text}", reason.keys) for reason in view.decides]
     lines += [_with_keys(f"Contradicts: {reason.text}", reason.keys) for reason in view.contradicts]
-    lines += [_describe_judged(drug) for drug in view.drugs]
+    lines += [_describe_judged(drug) for drug in view.drugs if drug.drug in shown]
     lines += [f"Struck: {row.drug} in {row.key}, {row.reason}" for row in view.struck]
     if not (view.decides or view.drugs):
         lines += [f"Found: {finding}" for finding in judged.details.key_findings]

@@ -64,6 +64,10 @@ class Answering:
     basis: WritingBasis
     checker: SentenceChecker
     aids: Aids | None = None
+    judged: Sequence[SentenceDraft] = ()
+    """The judge's sentences, which are checked beside the writer's: they rest on the same records."""
+    refuted: list[str] = field(default_factory=list)
+    """Those of the judge's sentences that their records do not bear out."""
     written: WrittenAnswer | None = None
     """None if the model gave no answer of which a sentence stands."""
     failure: str | None = None
@@ -82,7 +86,7 @@ class Answering:
         if answer.given is None:
             self.failure = answer.failures[0]
             return
-        pieces = await self._check(list(self._pieces(answer.given)), token)
+        pieces = await self._check(list(self._pieces(answer.given)), token, self.judged)
         due = [at for at, piece in enumerate(pieces) if piece.reason and not piece.is_dropped]
         if due:
             mended = await self._mend([pieces[at] for at in due], client, token)
@@ -120,13 +124,19 @@ class Answering:
         keys = [key.strip() for key in sentence.keys]
         return [source.key for source in self.basis.cited(keys, sentence.text)]
 
-    async def _check(self, pieces: Sequence[_Piece], token: CancellationToken) -> list[_Piece]:
-        """Check sentences by the table, then what stands by the checker."""
+    async def _check(
+        self, pieces: Sequence[_Piece], token: CancellationToken, judged: Sequence[SentenceDraft] = ()
+    ) -> list[_Piece]:
+        """Check sentences by the table, then what stands by the checker, and the judge's beside them."""
         checked = [self._check_by_table(piece) for piece in pieces]
         standing = [at for at, piece in enumerate(checked) if not (piece.reason or piece.is_dropped)]
-        verdicts = await self.checker.check([checked[at].draft for at in standing], self.basis, token)
-        for at, verdict in zip(standing, verdicts, strict=True):
+        sentences = [*(checked[at].draft for at in standing), *judged]
+        verdicts = await self.checker.check(sentences, self.basis.of_judge, token)
+        for at, verdict in zip(standing, verdicts, strict=False):
             checked[at] = _judge(checked[at], verdict)
+        for sentence, verdict in zip(judged, verdicts[len(standing) :], strict=True):
+            if verdict is not None and (verdict.borne_out != "yes" or verdict.advises):  # nobody mends a judge's
+                self.refuted.append(sentence.text)
         return checked
 
     def _check_by_table(self, piece: _Piece) -> _Piece:
@@ -159,7 +169,7 @@ class Answering:
         answer = await ask([client], messages, MendedDraft, token, request=self.request)
         add_usage(self.usage, answer.usage)
         self.notes += [f"{self.name}: {failure}" for failure in answer.failures]
-        given = {each.number: each for each in answer.given.sentences} if answer.given else {}
+        given = {sentence.number: sentence for sentence in answer.given.sentences} if answer.given else {}
         mended = list[_Piece]()
         for at, piece in enumerate(pieces, 1):
             new = given.get(at)
@@ -216,7 +226,8 @@ def _judge(piece: _Piece, verdict: SentenceVerdictDraft | None) -> _Piece:
 
 def _within_length(pieces: Sequence[_Piece]) -> list[_Piece]:
     """Drop what is beyond the words of each place, whole sentences from its end."""
-    used, kept = dict[tuple[WrittenPlace, str], int](), list[_Piece]()
+    used = dict[tuple[WrittenPlace, str], int]()
+    kept = list[_Piece]()
     for piece in pieces:
         if piece.is_dropped:
             kept.append(piece)

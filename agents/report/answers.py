@@ -81,7 +81,8 @@ def _say(macro: str, **data: Any) -> Said:
 
 def answer_of(material: Material, mechanisms: MechanismFindings) -> ReportAnswer | None:
     """Answer each kind of question asked; None if it only asks what helps or prevents."""
-    own, asked = _answer_of(material.asked.kind, material, mechanisms), material.asked
+    own = _answer_of(material.asked.kind, material, mechanisms)
+    asked = material.asked
     parts = [own] if own else []
     if asked.asks_openly and asked.drugs:  # in any use: reasons against giving it there
         parts.append(ReportAnswer([_say("caution", w=each) for each in cautions(material.pool, asked)]))
@@ -92,7 +93,8 @@ def answer_of(material: Material, mechanisms: MechanismFindings) -> ReportAnswer
             parts.append(part)
     if {"harm", "negative"} & {*asked.also} and asked.kind not in ON_HARM:
         parts.append(_on_harm_beside(material))
-    said, quoted = [x for part in parts for x in part.said], [x for part in parts for x in part.quoted]
+    said = [x for part in parts for x in part.said]
+    quoted = [x for part in parts for x in part.quoted]
     return ReportAnswer(said, quoted, own.confidence if own else None, own.word if own else "") if said else None
 
 
@@ -117,22 +119,22 @@ def _answer_of(kind: QuestionKind, material: Material, mechanisms: MechanismFind
 
 def answer_on_harm(material: Material) -> ReportAnswer:
     """Answer on harm, safety or what to avoid: what is known, then labels, then publications."""
-    asked, about, named = material.asked, short(subject(material.asked)), material.asked_names
-    found, labelled = harms(material.pool, asked, material.readings), warnings(material.pool, asked)
-    known, reported = cautions(material.pool, asked), Counter(h.drug for h in found if h.stance == "reports")
+    asked = material.asked
+    about = short(subject(material.asked))
+    found = harms(material.pool, asked, material.readings)
+    labelled = warnings(material.pool, asked)
+    known = cautions(material.pool, asked)
+    reported = Counter(h.drug for h in found if h.stance == "reports")
     firsts = dict[tuple[str, str], Warning]()
     for each in labelled:  # without a subject: harms of one drug in general, by section, or of a combination
         firsts.setdefault((each.drug, "" if about else each.heading), each)
     first = list(firsts.values())[: None if about else MOST_OF_SEVERAL]
     labels = [_say("warning", w=each, kind=asked.kind, about=about) for each in first]
 
-    drugs = dict.fromkeys([*asked.drugs, *(each.drug for each in labelled), *(each.drug for each in found)])
-    drugs = dict.fromkeys(sorted(drugs, key=lambda drug: (drug not in asked.drugs, -reported[drug])))
-    boxes = {each.drug: each for each in boxed(material.pool, drugs)}
-    boxes |= {each.drug: each for each in reversed(labelled) if each.heading == "Boxed warning"}
+    boxes = _find_boxed_warnings(material, labelled, found)
     quoted_boxes = {each.drug for each in first if each.heading == "Boxed warning"}
     of_others = [each for drug, each in boxes.items() if drug not in quoted_boxes]
-    others = [_say("warning", w=each, kind=asked.kind, about="") for each in of_others]
+    others = [_say("warning", w=other, kind=asked.kind, about="") for other in of_others]
 
     if asked.names_all:
         said = [_say("caution", w=each) for each in known]
@@ -145,30 +147,27 @@ def answer_on_harm(material: Material) -> ReportAnswer:
             _say("avoided", kind=kind, drugs=listed(list(dict.fromkeys(a)), most=12)) for kind, a in avoided.items()
         ]
         said += labels
-    is_known, word = bool(said), first_word(asked, known, first) if said else ""
+    is_known = bool(said)
+    word = first_word(asked, known, first) if said else ""
 
-    beside = [
-        _say("events", key=key, groups=listed([count_events(each) for each in groups], most=MOST_GROUPS))
-        for key, groups in serious_events(material.pool, asked)[:MOST_TRIALS]
-    ]
-    beside += [_say("signals", drug=drug, events=listed(e, most=5)) for drug, e in signals(material.pool, asked)]
+    beside = _tell_events(material)
     published = []
     if found and not about:
         caused = Counter(of for _, of in dict.fromkeys((each.key, each.of) for each in found))
-        published = _leads(f"Reported harms of {named}", caused)
+        published = _leads(f"Reported harms of {material.asked_names}", caused)
     elif asked.drugs or asked.drug_classes:
-        published = _publications(named, about, found, asked.drugs)
+        published = _publications(material.asked_names, about, found, asked.drugs)
         if reported and not is_known:
-            word, beside, published = "Reported", [*published, *beside], []
+            word = "Reported"
+            beside = [*published, *beside]
+            published = []
     else:
-        reports = f"Reported with harm in {about}" if asked.kind == "avoid" else f"Reported as causing {about}"
-        for stance, what in (("reports", reports), ("undecided", f"Named beside {about}, inconclusive")):
-            published += _leads(what, Counter(each.drug for each in found if each.stance == stance))
+        published = _name_reported_drugs(asked.kind, about, found)
     published = [*beside, *published]
     told_of = {*(each.drug for each in (*known, *labelled)), *(each.drug for each in found)}
     missing = [as_spelt(each, asked.text) for each in asked.drugs if each not in told_of]
     if not (is_known or reported):
-        whose = "" if asked.kind == "avoid" else named
+        whose = "" if asked.kind == "avoid" else material.asked_names
         said = [_nothing_on_harm(material, listed([whose, about]) or "harm", "clearly" if published else "")]
     said += [*(others if asked.names_all else []), *published]
     if missing and (is_known or reported):
@@ -176,6 +175,36 @@ def answer_on_harm(material: Material) -> ReportAnswer:
     said += [] if asked.names_all else others
     sure = CURATED if is_known else PUBLISHED if reported else 0.0
     return ReportAnswer(said, _harm_quotes(found, [*labelled, *of_others], about), sure, word)
+
+
+def _find_boxed_warnings(material: Material, labelled: Sequence[Warning], found: Sequence[Harm]) -> dict[str, Warning]:
+    """Find boxed warnings by drug: of drugs asked about first, then of those reported most often."""
+    asked = material.asked
+    reported = Counter(harm.drug for harm in found if harm.stance == "reports")
+    drugs = [*asked.drugs, *(warning.drug for warning in labelled), *(harm.drug for harm in found)]
+    by_report = sorted(dict.fromkeys(drugs), key=lambda drug: (drug not in asked.drugs, -reported[drug]))
+    boxes = {warning.drug: warning for warning in boxed(material.pool, by_report)}
+    return boxes | {warning.drug: warning for warning in reversed(labelled) if warning.heading == "Boxed warning"}
+
+
+def _tell_events(material: Material) -> list[Said]:
+    """Tell serious adverse events of registered trials by group, and signals of disproportionate reporting."""
+    lines = []
+    for key, groups in serious_events(material.pool, material.asked)[:MOST_TRIALS]:
+        counts = [count_events(group) for group in groups]
+        lines.append(_say("events", key=key, groups=listed(counts, most=MOST_GROUPS)))
+    lines += [
+        _say("signals", drug=drug, events=listed(e, most=5)) for drug, e in signals(material.pool, material.asked)
+    ]
+    return lines
+
+
+def _name_reported_drugs(kind: str, about: str, found: Sequence[Harm]) -> list[Said]:
+    """Name the drugs that publications report with a harm, then those of which they decide nothing."""
+    reports = f"Reported with harm in {about}" if kind == "avoid" else f"Reported as causing {about}"
+    decided = Counter(harm.drug for harm in found if harm.stance == "reports")
+    undecided = Counter(harm.drug for harm in found if harm.stance == "undecided")
+    return [*_leads(reports, decided), *_leads(f"Named beside {about}, inconclusive", undecided)]
 
 
 def _leads(what: str, times: Counter[str]) -> list[Said]:
@@ -208,7 +237,9 @@ def _publications(named: str, about: str, found: Sequence[Harm], asked: Sequence
 def _harm_quotes(found: Sequence[Harm], labelled: Sequence[Warning], about: str) -> list[Said]:
     labels = [(each.drug, each.heading, each.sentence, each.key) for each in labelled[:MOST_QUOTED]]
     quoted = [each for each in found if each.sentence]
-    often, met, turns = Counter(each.of for each in quoted), Counter[str](), list[tuple[int, int, int]]()
+    often = Counter(each.of for each in quoted)
+    met = Counter[str]()
+    turns = list[tuple[int, int, int]]()
     for each in quoted:  # alternate between harms, the most reported first
         turns.append((_ORDER.index(each.stance), met[each.of], -often[each.of]))
         met[each.of] += 1
@@ -226,7 +257,8 @@ def _harm_quotes(found: Sequence[Harm], labelled: Sequence[Warning], about: str)
 
 def _on_harm_beside(material: Material) -> ReportAnswer:
     """Answer which drugs did harm, beside what helps: studies in which patients did worse, and harms reported."""
-    told, quotes = list[str](), list[tuple[str, str, str, str]]()
+    told = list[str]()
+    quotes = list[tuple[str, str, str, str]]()
     for what in ("worse", "harm"):
         found = dict[str, list[AppraisedRecord]]()
         for candidate in material.asked_candidates:
@@ -249,7 +281,8 @@ def _on_comparison(material: Material) -> ReportAnswer:
     with opposite effects, in 64.
     """
     drugs = [c for c in material.candidates if is_asked_about(c.drug, material.asked)]
-    results, rows = Counter[str](), list[tuple[Any, ...]]()
+    results = Counter[str]()
+    rows = list[tuple[Any, ...]]()
     for one, other in combinations(drugs, 2):
         verdicts = {
             ("better", "worse"): f"for {one.drug}",
@@ -269,7 +302,8 @@ def _on_comparison(material: Material) -> ReportAnswer:
     for drug in drugs:
         records = [r for r in drug.records if r.reading.comparator in ("placebo", "none")]
         directions = Counter(record.item.direction for record in records)
-        better, worse = directions[Direction.supports], directions[Direction.contradicts]
+        better = directions[Direction.supports]
+        worse = directions[Direction.contradicts]
         placebo.append((drug.drug, better, worse, len(records) - better - worse, [record.key for record in records]))
     said = [_say("head_to_head", m=material, sides=sides)] + [_say("against_placebo", drugs=placebo)] * bool(drugs)
     is_told = any(what != _NO_RESULT for what in results)
@@ -285,11 +319,12 @@ def _effect_against_active(record: AppraisedRecord) -> str:
 
 def _on_mechanism(material: Material, mechanisms: MechanismFindings) -> ReportAnswer:
     """Answer how drugs act and how that is linked to the condition asked about."""
-    known, asked = dict[str, tuple[str, list[str]]](), material.asked
+    known = dict[str, tuple[str, list[str]]]()
+    asked = material.asked
     for drug, entries in material.drug_entries.items():
-        acts = [each for _, entry in entries for each in entry.mechanisms]
-        how = dict.fromkeys(str(each["mechanism_of_action"]) for each in acts if each.get("mechanism_of_action"))
-        targets = listed([*dict.fromkeys(gene for each in acts for gene in each.get("gene_symbols") or ())])
+        acts = [mechanism for _, entry in entries for mechanism in entry.mechanisms]
+        how = dict.fromkeys(str(act["mechanism_of_action"]) for act in acts if act.get("mechanism_of_action"))
+        targets = listed([*dict.fromkeys(gene for act in acts for gene in act.get("gene_symbols") or ())])
         if how:
             known[drug] = f"{listed([*how])}{f' (targets {targets})' if targets else ''}", [key for key, _ in entries]
     ordered = [(drug, *known[drug]) for drug in sorted(known, key=lambda drug: [*asked.drugs, drug].index(drug))]
@@ -312,22 +347,24 @@ def _on_no_help(material: Material) -> ReportAnswer:
     """Answer what does not help: the records that contradict a benefit."""
     drugs = material.asked_candidates
     tallies: dict[bool, list[str]] = {False: [], True: []}  # by whether records support the drug too
-    refuted, quotes = list[str](), {False: list[tuple[str, ...]](), True: list[tuple[str, ...]]()}
-    for each in sorted(drugs, key=lambda c: (-len(c.appraisal.contradicting), -len(c.appraisal.missed))):
-        found, support = each.appraisal, len(each.appraisal.supporting)
+    refuted = list[str]()
+    quotes = {False: list[tuple[str, ...]](), True: list[tuple[str, ...]]()}
+    for drug in sorted(drugs, key=lambda c: (-len(c.appraisal.contradicting), -len(c.appraisal.missed))):
+        found = drug.appraisal
+        support = len(drug.appraisal.supporting)
         against = [*found.contradicting, *found.missed]
         if against:
-            place = material.places[each.drug]
+            place = material.places[drug.drug]
             is_disputed = place.outcome in ("mixed", "supported") or place.place == "standard"
             counts = [
                 f"{len(found.contradicting)} contradicting" if found.contradicting else "",
                 f"{len(found.missed)} missed the primary outcome" if found.missed else "",
                 f"{support} supporting",
             ]
-            tallies[is_disputed].append(f"{short(each.drug)} ({', '.join(filter(None, counts))})")
-            refuted += [each.drug] if each.appraisal.quality == "refuted" else []
-            told = (record for record in each.records if record.key in against and record.sentence)
-            quotes[is_disputed] += [(each.drug, "", record.sentence, record.key) for record in told]
+            tallies[is_disputed].append(f"{short(drug.drug)} ({', '.join(filter(None, counts))})")
+            refuted += [drug.drug] if drug.appraisal.quality == "refuted" else []
+            told = (record for record in drug.records if record.key in against and record.sentence)
+            quotes[is_disputed] += [(drug.drug, "", record.sentence, record.key) for record in told]
     said = _say(
         "no_help",
         m=material,
@@ -345,7 +382,7 @@ def _on_uses(material: Material) -> ReportAnswer:
     for indication in (i for of in material.drug_entries.values() for _, entry in of for i in entry.indications):
         name = str(indication.get("name", "")).lower()
         phases[name] = max(phases.get(name, 0.0), float(indication.get("max_phase") or 0))
-    studied = Counter(each.lower() for _, trial in material.asked_trials for each in trial.conditions)
+    studied = Counter(condition.lower() for _, trial in material.asked_trials for condition in trial.conditions)
     said = _say(
         "uses",
         m=material,
@@ -357,15 +394,18 @@ def _on_uses(material: Material) -> ReportAnswer:
 
 def _on_status(material: Material) -> ReportAnswer:
     """Answer the status of drugs: marketed, approved, in trials."""
-    asked, trials, highest = material.asked, material.asked_trials, dict[str, float]()
+    asked = material.asked
+    trials = material.asked_trials
+    highest = dict[str, float]()
     for drug, entries in material.drug_entries.items():
-        named = [each for _, entry in entries for each in entry.indications]
+        named = [indication for _, entry in entries for indication in entry.indications]
         own = [x for x in named if not asked.conditions or is_condition(x.get("name", ""), asked)]
         highest[drug] = max((float(each.get("max_phase") or 0) for each in own), default=0.0)
     marketed = [drug for drug, phase in highest.items() if phase >= APPROVED_PHASE]
     rest = [drug for drug in (asked.drugs or highest) if drug not in marketed]
     states = Counter((t.overall_status or f"status {NOT_REPORTED}").replace("_", " ").lower() for _, t in trials)
-    approved, labels = list[str](), list[tuple[str, str]]()
+    approved = list[str]()
+    labels = list[tuple[str, str]]()
     for record, entry in ((each, each.record) for each in material.pool):
         if isinstance(entry, Label) and is_asked_about(entry.drug or "", asked):
             uses = label_sections(record).get("Indications and usage", "")

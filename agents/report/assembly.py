@@ -135,7 +135,8 @@ def _drug_candidate(
     evidence: Sequence[EvidenceRow],
 ) -> DrugCandidate:
     """Build a candidate for the report."""
-    found, mechanism = candidate.appraisal, mechanism_of(candidate)
+    found = candidate.appraisal
+    mechanism = mechanism_of(candidate)
     marketed = [i.name for i in candidate.indications if (i.max_phase or 0) >= APPROVED_PHASE]
     claims = (claim for claim in material.verdicts.kept if claim.drug.casefold() == candidate.drug)
     has_boxed = any(caution.startswith("Boxed warning") for caution in candidate.cautions)
@@ -201,7 +202,7 @@ def _status(candidate: Candidate, material: Material) -> str:
     trials = [material.records[r.key].trial for r in candidate.records if r.item.trial_status is not None]
     named = [phase for trial in trials if trial for phase in trial.phases]
     phases = [float(phase.removeprefix("PHASE")) for phase in named if phase.startswith("PHASE")]
-    compared = sum(each.compares_with_it for each in candidate.records)
+    compared = sum(record.compares_with_it for record in candidate.records)
     return write_line(
         "candidates",
         "status",
@@ -248,7 +249,7 @@ def _number_of(node: Node) -> str:
 
 def _tellers(step: Step) -> list[str]:
     """Name who says a step: the databases, then the number of publications."""
-    told = [each for each in step.backings if not each.denies]
+    told = [backing for backing in step.backings if not backing.denies]
     databases = dict.fromkeys(title_of(each.source) for each in told if each.basis != "sentence")
     papers = {each.key for each in told if each.basis == "sentence"}
     return [*databases, *([counted(len(papers), "publication")] if papers else [])]
@@ -280,7 +281,8 @@ def list_unread(material: Material) -> list[str]:
 
 def limitations(material: Material) -> list[str]:
     """List the report's limitations, one line each, failures first."""
-    pool, shown = material.pool, material.shown
+    pool = material.pool
+    shown = material.shown
     decided = {c.drug for c in (*shown, *(c for c in material.candidates if c.has_verdict))}
     undecided = [f"{x.drug} ({x.evidence_key})" for x in material.verdicts.kept if x.drug.casefold() not in decided]
     rested_on = dict.fromkeys(

@@ -43,17 +43,17 @@ def count_studies(report: ReportContent) -> StudyCounts | None:
 
 def overview_of(report: ReportContent) -> Overview:
     """Return what there is to plot of a report, at most 25 estimates and 20 drugs, in the report's order."""
-    effects = [effect for study in report.studies for effect in _ratios_of(report, study)]
+    effects = [effect for study in report.studies for effect in ratios_of_study(report, study)]
     places = {candidate.name: place for place, candidate in enumerate(report.candidates)}
     effects.sort(key=lambda effect: places[effect.drug])
-    rated = [each for each in report.candidates if each.level in (*LEVELS, "standard")]
+    rated = [candidate for candidate in report.candidates if candidate.level in (*LEVELS, "standard")]
     levels = [DrugCertainty(each.name, each.certainty) for each in rated if each.certainty in LEVELS]
     return Overview(
         report.title, tuple(effects[:MOST_ESTIMATES]), tuple(levels[:MOST_DRUGS]), tuple(_counts_by_year(report))
     )
 
 
-def _ratios_of(report: ReportContent, study: Study) -> Iterator[ComparedEffect]:
+def ratios_of_study(report: ReportContent, study: Study) -> Iterator[ComparedEffect]:
     """Yield a study's ratios with intervals, of comparisons that come down to one candidate."""
     candidates = {candidate.name for candidate in report.candidates}
     for comparison in study.comparisons:
@@ -67,8 +67,18 @@ def _ratios_of(report: ReportContent, study: Study) -> Iterator[ComparedEffect]:
             continue
         if 0 < effect.low <= effect.value <= effect.high:
             name = name_study(report, study.key)
-            figures = effect.measure, effect.value, effect.low, effect.high
-            yield ComparedEffect(min(contrast), name, *figures, _side_of(comparison))
+            yield ComparedEffect(
+                drug=min(contrast),
+                study=name,
+                measure=effect.measure,
+                value=effect.value,
+                low=effect.low,
+                high=effect.high,
+                direction=_side_of(comparison),
+                key=study.key,
+                outcome=comparison.outcome,
+                versus=comparison.versus or "",
+            )
 
 
 def _side_of(comparison: Comparison) -> str:

@@ -38,11 +38,14 @@ DISCLAIMER = (
 NOT_REPORTED: Final = "not reported"
 EFFICACY = "efficacy"  # the kind of outcome of most studies, which goes without saying
 NONE_PROPOSED = "none beyond the mechanism listed"
-CURATED, PUBLISHED = 0.9, 0.45  # confidence in an answer by its source, our convention
+CURATED = 0.9
+PUBLISHED = 0.45  # confidence in an answer by its source, our convention
 EVENTS_NOTE = "counts only; they do not show that the drug caused them"
-READING, BATCHED = "reading", "reading in batches"
+READING = "reading"
+BATCHED = "reading in batches"
 """In the account of tokens: specialists' reading, apart from their choice of queries; the same at a batch's price."""
-TEXTS, BATCHED_TEXTS = "reading whole full texts", "reading whole full texts in batches"
+TEXTS = "reading whole full texts"
+BATCHED_TEXTS = "reading whole full texts in batches"
 """In the account of tokens: the reading of full texts that decide, in prompts of their own; likewise."""
 CHECKING = "checker"
 """In the account of tokens: the calls that compare written sentences with what they cite."""
@@ -53,7 +56,8 @@ RUNNING = frozenset({"RECRUITING", "NOT_YET_RECRUITING", "ENROLLING_BY_INVITATIO
 TrialState = Literal["completed", "running", "stopped", "not reported"]
 RecordStance = Literal["contradicts", "supports", "missed", "inconclusive", "excluded"]
 _NUMBERS = re.compile(r"(?:\d[\d.,]*)(?:\s*(?:±|\+/-)\s*\d[\d.,]*)?")
-_UP_TO, _LEVEL = frozenset("< <= ≤ =".split()), 0.05
+_UP_TO = frozenset("< <= ≤ =".split())
+_LEVEL = 0.05
 _AGAINST = {each: f"{each} than" for each in ("better", "worse", "no worse")} | {"no difference": "no difference from"}
 _LABELLED = {"contraindicated": "contraindication on the label"}
 
@@ -111,6 +115,8 @@ class BestEstimate(BaseModel, extra="forbid"):
     participants: int | None = None
     preclinical: str = ""
     """"in vivo" or "in vitro"; empty for a study in people."""
+    outcome: str = ""
+    """"a marker of the condition" and the like; empty for efficacy itself, and where it is not told."""
 
     @property
     def line(self) -> str:
@@ -314,7 +320,7 @@ class EvidenceRow(StudyFacts, frozen=True, extra="forbid"):
         no_difference = self.pico is not None and self.pico.result == "no difference"
         if p is None or (p["sign"] in _UP_TO and float(p["value"]) <= _LEVEL and no_difference):
             return []
-        bare = [each for each in self.figures[:place] if len(_NUMBERS.findall(each)) == 1]
+        bare = [figure for figure in self.figures[:place] if len(_NUMBERS.findall(figure)) == 1]
         return self.figures[place if len(bare) > 1 else 0 : place + 1]
 
 
@@ -566,7 +572,7 @@ class ReportContent(BaseModel, extra="forbid"):
 
     def reference_of(self, key: str) -> dict[str, Any]:
         """Return a record's entry among the references; empty if it is not cited."""
-        return next((each for each in self.references if each["key"] == key), {})
+        return next((reference for reference in self.references if reference["key"] == key), {})
 
     def cite(self, keys: Iterable[str]) -> Cite | str:
         """Cite records by their numbers; an empty text if none of them is a reference."""

@@ -15,7 +15,7 @@ def list_corrections(material: Material) -> list[CorrectionLine]:
     """List what people said, as the report takes it: of rows, records left out and added, drugs set aside."""
     lines = list[CorrectionLine]()
     for candidate in (*material.candidates, *material.aside):
-        lines += [_of_row(candidate.drug, each) for each in candidate.records if each.word]
+        lines += [_of_row(candidate.drug, record) for record in candidate.records if record.word]
     conditions = conditions_of(material.asked)
     for ruling in material.readings.corrections.rulings:
         word = ruling.words[-1]
@@ -48,6 +48,8 @@ def _describe(word: Correction) -> str:
     note = f": “{word.note}”" if word.note else ""
     if word.change == "exclude":
         return f"left out, {word.reason} ({word.by}{note})"
+    if word.change == "count":
+        return f"counts, whether or not the judge struck it ({word.by}{note})"
     if word.change == "add":
         return f"added ({word.by}{note})"
     return f"set aside ({word.by}{note})" if word.change == "set aside" else ""

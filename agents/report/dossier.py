@@ -45,7 +45,7 @@ def make_dossier(report: ReportContent) -> ReportTree:
 
     Drugs that are approved or standard for the condition are left out, unless there are no others.
     """
-    supported = [each for each in report.candidates if each.supporting_citations]
+    supported = [candidate for candidate in report.candidates if candidate.supporting_citations]
     wanted = [each for each in supported if each.group != "established"] or supported
     cited = _CitationNumbers()
     chapters = [_chapter(report, candidate, cited) for candidate in wanted[:MOST_CANDIDATES]]

@@ -94,13 +94,16 @@ def safety(material: Material) -> list[Said]:
     for record in material.pool:
         if drug := drug_of(record):
             entries.setdefault(drug, []).append(record)
-    quoted, told, silent = dict[str, str](), list[Said](), list[str]()
+    quoted = dict[str, str]()
+    told = list[Said]()
+    silent = list[str]()
     for candidate in material.detailed:
-        drug, records = candidate.drug, entries.get(candidate.drug, [])
+        drug = candidate.drug
+        records = entries.get(candidate.drug, [])
         drugs = [(each.key, each.citation.source, each.record) for each in records if isinstance(each.record, Drug)]
         reporting, quotes = _harms_of(candidate, material, quoted)
         quoted = {sentence: drug for sentence, _ in quotes} | quoted
-        warned_of = {each["kind"] for _, _, entry in drugs for each in entry.warnings}
+        warned_of = {warning["kind"] for _, _, entry in drugs for warning in entry.warnings}
         data: dict[str, Any] = {
             "approvals": [(r.key, a, _product(a)) for r in records if isinstance(a := r.record, DrugApproval)],
             "year": min(((e.first_approval, title_of(s), key) for key, s, e in drugs if e.first_approval), default=()),
@@ -109,7 +112,7 @@ def safety(material: Material) -> list[Said]:
             "signals": next(((", ".join(map(signalled, e.signals)), key) for key, _, e in drugs if e.signals), ()),
             "label": _label(records, drug, material),
             "events": [
-                (r.key, listed([count_events(each) for each in r.posted.serious_events], most=MOST_GROUPS))
+                (r.key, listed([count_events(event) for event in r.posted.serious_events], most=MOST_GROUPS))
                 for r in candidate.records
                 if r.posted and r.posted.serious_events
             ][:MOST_TRIALS],
@@ -146,9 +149,10 @@ def _label(records: Sequence[Evidence], drug: str, material: Material) -> dict[s
     record = next((readable(each) for each in records if isinstance(each.record, Label)), None)
     if record is None or not isinstance(label := record.record, Label):
         return None
-    sections, others = label_sections(record), [candidate.drug for candidate in material.shown]
+    sections = label_sections(record)
+    others = [candidate.drug for candidate in material.shown]
     rivals = [each for each in label.named_drugs if each["drug"] in others and each["drug"] != drug]
-    clean = [(each["drug"], visible(set_aside(each["sentence"])).strip(), each["heading"]) for each in rivals]
+    clean = [(rival["drug"], visible(set_aside(rival["sentence"])).strip(), rival["heading"]) for rival in rivals]
     return {
         "key": record.key,
         "people": " or ".join(filter(None, (material.asked.population, short(material.topic)))),
@@ -184,8 +188,8 @@ def _harms_of(
     Sentences of publications that report harm come first, then by number of participants; of each publication one that
     is not `quoted` for another drug, if there is any.
     """
-    papers = (each for each in candidate.records if kind_of(material.records[each.key]) == "publication")
-    read = [each for each in papers if each.reading.design not in NOT_PATIENTS]
+    papers = (record for record in candidate.records if kind_of(material.records[record.key]) == "publication")
+    read = [paper for paper in papers if paper.reading.design not in NOT_PATIENTS]
     reporting = [each.key for each in read if each.reading.does_harm]
     quotes = list[tuple[str, str]]()
     for each in sorted(read, key=lambda each: (each.key not in reporting, -(each.item.sample_size or 0))):

@@ -93,7 +93,7 @@ class Material:
     @cached_property
     def is_judged(self) -> bool:
         """Whether a language model read a study on which a drug's place rests; else the report sorts."""
-        return any(each.is_read_by_model for each in self.places.values())
+        return any(place.is_read_by_model for place in self.places.values())
 
     @property
     def silent_sources(self) -> list[str]:

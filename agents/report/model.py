@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 
 from pydantic import JsonValue, PrivateAttr
 
-from willowbark.agents.autogen import ModelTextMessage
+from willowbark.agents.autogen import ChatCompletionClient, ModelTextMessage
 from willowbark.tools.errors import MissingExtra, UsageError
 from willowbark.tools.lexicon import canonical_drug
 from willowbark.tools.reading.corrections import ExclusionReason
@@ -19,6 +19,7 @@ from ..pictures.overview import Overview
 from .charts import overview_of
 from .content import DrugCandidate, ReportContent
 from .dossier import make_dossier
+from .follow_up import AnswerWithin
 from .forms.blocks import ReportTree
 from .forms.html import notebook_html
 from .forms.markdown import APPENDIX_METHOD, appendix_in_markdown, as_markdown
@@ -42,16 +43,52 @@ class UnknownDrug(UsageError, KeyError):
 
 Corrector = Callable[[Mapping[str, Any], str | None], "ResearchReport"]
 """Changes a report's run as asked, by whom, and returns its report, made again."""
+Asker = Callable[[str], AnswerWithin]
+"""Answers a question from what a report's run collected."""
+Rewriter = Callable[[ChatCompletionClient | None], "ResearchReport"]
+"""Has a model answer again in its own words, from a report's run as it stands, and returns its report."""
+_NOT_KEPT = "this report is of no run that was kept: ask with `ledger=DEFAULT_PATH`, then {what}"
 
 
 class ResearchReport(ReportContent):
     """The answer to a question."""
 
     _corrector: Corrector | None = PrivateAttr(default=None)
+    _asker: Asker | None = PrivateAttr(default=None)
+    _rewriter: Rewriter | None = PrivateAttr(default=None)
 
-    def correct_by(self, corrector: Corrector) -> None:
-        """Set what `correct` does: that of the run that the report is of."""
+    def bind_run(self, corrector: Corrector, asker: Asker, rewriter: Rewriter) -> None:
+        """Set what `correct`, `ask` and `rewrite` do: on the run that the report is of."""
         self._corrector = corrector
+        self._asker = asker
+        self._rewriter = rewriter
+
+    def ask(self, question: str) -> AnswerWithin:
+        """Answer a follow-up from what the run collected, with its own citations; no source and no model is asked.
+
+        A notebook shows the answer; `further` is the question to `ask` anew for a search beyond the run.
+
+        Raises:
+            UsageError: an empty question, or the run was not kept in a ledger.
+        """
+        if self._asker is None:
+            raise UsageError(_NOT_KEPT.format(what="ask it"))
+        return self._asker(question)
+
+    def rewrite(self, model_client: ChatCompletionClient | None = None) -> "ResearchReport":
+        """Have a model write the answer again, from the evidence as people corrected it; this report stays as it was.
+
+        Each sentence is checked as the first time. No source is asked, and nothing is read again.
+
+        Args:
+            model_client: writes and checks, and is left open; None takes the run's own model.
+
+        Raises:
+            UsageError: the run was not kept, has no language model, or the model gave no answer that stands.
+        """
+        if self._rewriter is None:
+            raise UsageError(_NOT_KEPT.format(what="correct it"))
+        return self._rewriter(model_client)
 
     def correct(
         self,
@@ -93,7 +130,7 @@ class ResearchReport(ReportContent):
             UsageError: the run was not kept in a ledger, or what is asked does not fit it.
         """
         if self._corrector is None:
-            raise UsageError("this report is of no run that was kept: ask with `ledger=DEFAULT_PATH`, then correct it")
+            raise UsageError(_NOT_KEPT.format(what="correct it"))
         given = {
             "record": record,
             "drug": drug,

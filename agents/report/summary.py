@@ -45,7 +45,10 @@ CONFIDENCE = {"high": 0.9, "moderate": 0.7, "low": 0.45, "very_low": 0.2}
 """Confidence in the answer by the best candidate's certainty; our convention, given in the methods."""
 CONFIDENCE_LOST = 0.1  # for each source that never answered
 ADVICE = "This is not medical advice."
-_FAILED, _MISSED, _MIXED, _NOT_JUDGED = "Failed", "No benefit shown", "Mixed", "Not judged"
+_FAILED = "Failed"
+_MISSED = "No benefit shown"
+_MIXED = "Mixed"
+_NOT_JUDGED = "Not judged"
 _SAFETY = ("Cautions", "Not checked")
 _KEPT = (_FAILED, _MISSED, _MIXED, *_SAFETY, "Read", "Missing", _NOT_JUDGED)
 _MAY_LEAD: tuple[DrugPlace, ...] = ("benefit", "standard", "mixed", "not_judged", "preclinical")
@@ -54,7 +57,15 @@ _BARRING_MARKS = tuple(beginning.lower() for beginning in BARRING)
 LEVELS: tuple[Level, ...] = ("high", "moderate", "low", "very low")
 
 
-_CAUSES: tuple[Cause, ...] = ("one_trial", "no_clear_trial", "no_trial", "combinations", "reviews", "one_against")
+_CAUSES: tuple[Cause, ...] = (
+    "one_trial",
+    "called_effective",
+    "no_clear_trial",
+    "no_trial",
+    "combinations",
+    "reviews",
+    "one_against",
+)
 
 
 class StandardDrug(NamedTuple):
@@ -157,7 +168,8 @@ def in_short(parts: Sequence[SummaryPart], written: WrittenAnswer | None = None)
         return _shorten_written(parts, written)
     first, *between, last = parts
     kept = [short(first.line, SUMMARY_LIMIT - len(last.line) - 1)]
-    room, lines = SUMMARY_LIMIT - len(kept[0]) - len(last.line) - 1, list[str]()
+    room = SUMMARY_LIMIT - len(kept[0]) - len(last.line) - 1
+    lines = list[str]()
     for part in sorted(between, key=lambda part: _KEPT.index(part.label) if part.label in _KEPT else len(_KEPT)):
         if len(part.line) < room:
             lines.append(part.line)
@@ -167,7 +179,8 @@ def in_short(parts: Sequence[SummaryPart], written: WrittenAnswer | None = None)
 
 def _shorten_written(parts: Sequence[SummaryPart], written: WrittenAnswer) -> str:
     """Return as many sentences of a written answer as fit; cautions, what was not checked and the advice come last."""
-    first, last = parts[0], parts[-1]
+    first = parts[0]
+    last = parts[-1]
     end = f"{written.warning} {last.line}".strip()
     safety = ""
     for part in parts:
@@ -242,10 +255,10 @@ def _standards(material: Material, candidates: Sequence[DrugCandidate], told: Co
     if not material.asked.asks_what_helps:
         return []
     found = [_tell_standard(c.name, c.marks, c.sorting.tally) for c in _at(candidates, "standard")]
-    for each in material.candidates:
-        place = material.places[each.drug]
-        if place.place == "standard" and each.drug not in told and each.in_asked_class is not False:
-            found.append(_tell_standard(each.drug, [], place.tally))
+    for candidate in material.candidates:
+        place = material.places[candidate.drug]
+        if place.place == "standard" and candidate.drug not in told and candidate.in_asked_class is not False:
+            found.append(_tell_standard(candidate.drug, [], place.tally))
     return sorted(found, key=lambda each: (-each.tally.trials, -each.tally.as_comparator))
 
 
@@ -260,7 +273,7 @@ def _basis(tally: TrialTally) -> str:
 
 
 def _at(candidates: Sequence[DrugCandidate], place: DrugPlace) -> list[DrugCandidate]:
-    return [each for each in candidates if each.sorting.place == place]
+    return [candidate for candidate in candidates if candidate.sorting.place == place]
 
 
 def _by_level(candidates: Sequence[DrugCandidate]) -> list[tuple[Level, list[str]]]:
@@ -270,8 +283,15 @@ def _by_level(candidates: Sequence[DrugCandidate]) -> list[tuple[Level, list[str
 
 def _display_name(candidate: DrugCandidate) -> str:
     """Return a drug's name, marked if it was withdrawn, is contraindicated, or was only studied for prevention."""
-    marks = [*["for prevention"] * candidate.for_prevention, *_known_marks(candidate)]
+    marks = [*["for prevention"] * candidate.for_prevention, *_mark_outcome(candidate), *_known_marks(candidate)]
     return f"{short(candidate.name)}{f' ({listed(marks)})' if marks else ''}"
+
+
+def _mark_outcome(candidate: DrugCandidate) -> list[str]:
+    """Say on what the result is of a drug that a model read, where that is not efficacy itself."""
+    best = candidate.best_estimate
+    is_told = best is not None and bool(best.outcome) and _is_judged(candidate)
+    return [f"by {best.outcome}"] if best is not None and is_told else []
 
 
 def _known_marks(candidate: DrugCandidate) -> list[str]:
@@ -291,6 +311,12 @@ def _is_supported(candidate: DrugCandidate) -> bool:
 def _is_judged(candidate: DrugCandidate) -> bool:
     """Whether words of efficacy may be said of a drug: of no standard, and of nothing by the small reader alone."""
     return candidate.sorting.place == "benefit" and candidate.sorting.is_read_by_model
+
+
+def _has_clear_trial(candidate: DrugCandidate) -> bool:
+    """Whether a drug was judged by its trials, so that the lack of one against it is worth telling."""
+    place = candidate.sorting.place
+    return place == "benefit" or (place == "standard" and candidate.sorting.tally.trials > 0)
 
 
 def _is_told(candidate: DrugCandidate) -> str:
@@ -317,7 +343,8 @@ def _judged_leader(candidate: DrugCandidate) -> SummaryPart | None:
 
 def _sorted_leader(candidate: DrugCandidate, longest: int) -> SummaryPart | None:
     """Quote a drug's strongest trial in so many characters; None if none reports benefit in a passage."""
-    study, is_standard = candidate.sorting.strongest, candidate.sorting.place == "standard"
+    study = candidate.sorting.strongest
+    is_standard = candidate.sorting.place == "standard"
     if study is None or (is_standard and not candidate.sorting.tally.benefit):
         return None
     text = write_line(
@@ -336,15 +363,16 @@ def _failures(candidates: Sequence[DrugCandidate], most: int) -> list[SummaryPar
         _at(candidates, "failed"),
         key=lambda c: (c.evidence_quality != "refuted", len(c.supporting_citations) - len(c.contradicting_citations)),
     )
-    missed, mixed = _at(candidates, "missed"), _at(candidates, "mixed")
+    missed = _at(candidates, "missed")
+    mixed = _at(candidates, "mixed")
     of_failed = [f"{short(c.name)} ({'refuted, ' * (c.evidence_quality == 'refuted')}{_sides(c)})" for c in failed]
     of_missed = [f"{short(c.name)} ({write_line('candidates', 'missed', c=c)})" for c in missed]
     of_mixed = [
         f"{short(c.name)} ({f'{c.certainty} certainty; ' * c.sorting.is_read_by_model}{_sides(c)})" for c in mixed
     ]
     is_contradicted = any(map(_against, candidates))
-    is_supported = any(map(_is_supported, candidates))
-    none = "no study found contradicts these drugs." if is_supported and not is_contradicted else ""
+    is_judged = any(_is_supported(c) and _has_clear_trial(c) for c in candidates)
+    none = "no study found contradicts these drugs." if is_judged and not is_contradicted else ""
     return [
         _list_contradicted(_FAILED, failed, of_failed, most, none),
         _list_contradicted(_MISSED, missed, of_missed, most),
@@ -359,7 +387,7 @@ def _list_contradicted(
     return SummaryPart(
         label=label,
         text=f"{listed(names, most=most)}." if names else none,
-        citations=[key for each in candidates[:most] for key in _against(each)[:1]],
+        citations=[key for candidate in candidates[:most] for key in _against(candidate)[:1]],
     )
 
 
@@ -391,8 +419,8 @@ def _harms(material: Material, candidates: Sequence[DrugCandidate]) -> list[Summ
     harmful = {
         c.drug
         for c in material.shown
-        for each in c.records
-        if each.harm_told or (each.key in c.appraisal.contradicting and each.item.why_stopped_kind == "safety")
+        for record in c.records
+        if record.harm_told or (record.key in c.appraisal.contradicting and record.item.why_stopped_kind == "safety")
     }
     kinds = dict[str, list[str]]()
     for candidate in candidates:
@@ -468,13 +496,11 @@ def _missing(material: Material, candidates: Sequence[DrugCandidate], helps: boo
         if helps and c.drug not in named and (c.has_verdict or material.places[c.drug].place != "standard")
     ]
     decided = sum(bool(c.appraisal.telling) for c in others)
-    behind = dict.fromkeys(key for each in candidates for key in each.supporting_citations)
+    behind = dict.fromkeys(key for candidate in candidates for key in candidate.supporting_citations)
     studied = list[str]()
     for who in material.asked.people if behind and helps else ():
-        naming, of = (
-            sum(speaks_of(material.records[key].content, who) for key in behind),
-            counted(len(behind), "supporting study"),
-        )
+        naming = sum(speaks_of(material.records[key].content, who) for key in behind)
+        of = counted(len(behind), "supporting study")
         studied.append(f"{naming or 'none'} of {of} {'mentions' if naming < 2 else 'mention'} {who}")
     papers = [record for record in material.pool if kind_of(record) == "publication"]
     return write_line(

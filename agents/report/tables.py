@@ -72,19 +72,20 @@ _OUTCOMES: Mapping[str, str] = {
 
 def evidence_table(shown: Sequence[Candidate], records: Mapping[str, Evidence]) -> list[EvidenceRow]:
     """Return one row for each record appraised for a candidate of the report."""
-    return [_row(candidate.drug, each, records[each.key]) for candidate in shown for each in candidate.records]
+    return [_row(candidate.drug, record, records[record.key]) for candidate in shown for record in candidate.records]
 
 
 def rows_with_word(others: Sequence[Candidate], records: Mapping[str, Evidence]) -> list[EvidenceRow]:
     """Return the rows of which people said something, of drugs that have no verdict, or none any more."""
     rows = list[EvidenceRow]()
     for candidate in others:
-        rows += [_row(candidate.drug, each, records[each.key]) for each in candidate.records if each.word]
+        rows += [_row(candidate.drug, record, records[record.key]) for record in candidate.records if record.word]
     return rows
 
 
 def _row(drug: str, appraised: AppraisedRecord, record: Evidence) -> EvidenceRow:
-    item, told = appraised.item, appraised.told
+    item = appraised.item
+    told = appraised.told
     effects = list(told.effects) if appraised.sentence else []
     section = section_of(record, appraised.sentence, plain)
     own = dict(item) | {
@@ -165,9 +166,10 @@ def first_figures(text: str) -> str:
 def best_estimate(rows: Sequence[EvidenceRow]) -> BestEstimate | None:
     """Return the result of a drug's most informative study; None without any.
 
-    Preferred are randomised trials or reviews, of the drug alone, of 100 participants or more, against placebo or no
-    treatment, with an effect estimate that excludes no effect, and then the largest, with sizes weighted as for
-    certainty. Without an effect estimate it has a model's first, else the passage's figures up to the p value.
+    Preferred are randomised trials or reviews, of the drug alone, on more than a marker, of 100 participants or more,
+    against placebo or no treatment, with an effect estimate that excludes no effect, and then the largest, with sizes
+    weighted as for certainty. Without an effect estimate it has a model's first, else the passage's figures up to the
+    p value.
     """
 
     def excludes_no_effect(size: EffectSize) -> bool:
@@ -176,7 +178,8 @@ def best_estimate(rows: Sequence[EvidenceRow]) -> BestEstimate | None:
 
     found = []
     for row in rows:
-        asked, size = row.pico or Pico(), next(filter(excludes_no_effect, row.effects), None)
+        asked = row.pico or Pico()
+        size = next(filter(excludes_no_effect, row.effects), None)
         own = [
             each.model_copy(update={"written": first_figures(each.written)}).line
             for each in row.values
@@ -189,20 +192,25 @@ def best_estimate(rows: Sequence[EvidenceRow]) -> BestEstimate | None:
             comparator=asked.comparator,
             participants=row.quoted_participants if row.sample_size is not None else None,
             preclinical=row.design if row.design in _PRECLINICAL else "",
+            outcome=_OUTCOMES["surrogate"] if row.surrogate else "",
         )
-        doubts = bool(best.preclinical), row.design not in _TRIALS, not row.alone, row.is_preprint or bool(row.concern)
-        weak, people = row.comparator not in _NOTHING, row.sample_size or UNREPORTED_SIZE
+        is_doubted = row.is_preprint or bool(row.concern)
+        doubts = bool(best.preclinical), row.design not in _TRIALS, not row.alone, is_doubted, row.surrogate
+        weak = row.comparator not in _NOTHING
+        people = row.sample_size or UNREPORTED_SIZE
         found.append(((*doubts, people < FAR_TOO_FEW, weak, size is None, -people, row.key), best))
     return min(found, key=lambda each: each[0])[1] if found else None
 
 
 def pico_of(appraised: AppraisedRecord, record: Evidence) -> Pico:
     """Build a record's PICO: comparator, outcome and result are those of the comparison that decides."""
-    reading, trial, told = appraised.reading, record.trial, appraised.told
+    reading = appraised.reading
+    trial = record.trial
+    told = appraised.told
     role = _ROLES.get(reading.role)
     row = appraised.stance.comparison
     posted = appraised.posted.outcome if appraised.posted else None
-    planned = (each.get("measure") for each in trial.primary_outcomes) if trial else iter(())
+    planned = (outcome.get("measure") for outcome in trial.primary_outcomes) if trial else iter(())
     asked = _MATCHES[reading.match].format(reading.condition) if reading.condition else ""
     population = ", ".join(trial.conditions) if trial else asked
     return Pico(
@@ -267,7 +275,9 @@ def search_log(dossier: Dossier) -> list[SearchLogEntry]:
 
 def flow(material: Material) -> Flow:
     """Count the records from identification to inclusion."""
-    identified, excluded, asked = Counter[str](), Counter[str](), material.asked
+    identified = Counter[str]()
+    excluded = Counter[str]()
+    asked = material.asked
     for reply in material.dossier.replies:
         identified[reply.source] += len(reply.records)
     appraised = {record.key for candidate in material.candidates for record in candidate.records}
@@ -278,7 +288,8 @@ def flow(material: Material) -> Flow:
     versions = 0
     for record in material.pool:
         identified[record.citation.source] += record.record.fetched_as is not None
-        kind, paper = kind_of(record), record.paper
+        kind = kind_of(record)
+        paper = record.paper
         versions += len(paper.preprint_versions) + len(paper.earlier_versions) if paper else 0
         word = corrections.find_exclusion(names_of(record), conditions_of(asked))
         if word is not None:
@@ -294,7 +305,8 @@ def flow(material: Material) -> Flow:
         else:
             reason = "names no drug asked about" if asked.names_all or asked.left_out else "names no drug"
         excluded[reason] += 1
-    included, screened = excluded.pop("", 0), len(material.pool) + versions
+    included = excluded.pop("", 0)
+    screened = len(material.pool) + versions
     excluded["preprint or earlier version of an included record"] = versions
     return Flow(
         identified={source: number for source, number in sorted(identified.items()) if number},

@@ -91,7 +91,8 @@ class References:
 
     def write(self, title: str, told: Iterable[Said]) -> ReportSection:
         """Write a section; its `citations` are the records first cited there."""
-        start, blocks = len(self._numbers), list[Block]()
+        start = len(self._numbers)
+        blocks = list[Block]()
         for template, macro, data, within in told:
             written = write_blocks(template, macro, self.cite, **data)
             blocks += [replace(within, blocks=written)] if within else written
@@ -102,7 +103,9 @@ class References:
         found = []
         for key, number in self._numbers.items():
             record = self._records[key]
-            data, paper, raised = record.record, record.paper, flags_of(record)
+            data = record.record
+            paper = record.paper
+            raised = flags_of(record)
             known: dict[str, Any] = {name: getattr(data, name) for name in _IDENTIFIERS}
             known["web"] = [title_of(name) for name in data.found_in if name in web_engines()]
             own = {*authority(), record.citation.source}
@@ -159,7 +162,7 @@ def _anchor(name: str, place: int) -> RichText:
 
 def describe_sources(step: Step) -> dict[str, Any]:
     """Return who says a step: databases with identifiers, the numbers of sentences, and the records to cite."""
-    given = [each for each in step.backings if not each.denies]
+    given = [backing for backing in step.backings if not backing.denies]
     entries = []
     for each in given:
         if each.basis == "shared protein":
@@ -171,7 +174,7 @@ def describe_sources(step: Step) -> dict[str, Any]:
     return {
         "entries": list(dict.fromkeys(entries)),
         "sentences": len(sentences),
-        "hedged": sum(each.hedged for each in sentences.values()),
+        "hedged": sum(sentence.hedged for sentence in sentences.values()),
         "records": list(dict.fromkeys(each.key for each in given))[:4],
     }
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
+from willowbark.tools.appraisal.certainty import size_of_comparison
 from willowbark.tools.questions import parse_question
 from willowbark.tools.reading.reading import StudyDesign, ValueKind
 from willowbark.tools.reading.sections import is_full_text
@@ -58,10 +59,13 @@ from .forms.blocks import (
     points,
     spans,
 )
+from .once import leave_out_told
 from .texts import write_blocks
 
-MOST_BLOCKS = 10  # drugs with a block, besides those that failed or were withdrawn; the tables have all
-MOST_ROWS = 15  # studies in all blocks together; the appendix has the others
+MOST_BLOCKS = 8  # drugs with a block, besides those that failed or were withdrawn; the tables have all
+MOST_FAILING = 5  # of those that failed or were withdrawn, with a block
+MOST_ROWS = 12  # studies in all blocks together; the appendix has the others
+MOST_IN_APPENDIX = 90  # studies of all drugs together; the table of all evidence has the others
 _LONGEST_QUOTE = 240  # characters in a block; the appendix has whole passages
 _LONGEST_TITLE = 50  # characters of a title used as name of a study without authors
 _STANCES: dict[RecordStance, str] = {
@@ -87,7 +91,7 @@ def first_screen(report: ReportContent) -> Section:
     """Build the first screen: the answer as a model wrote it, if one did; what code computed of it."""
     parts = [paragraph(report.work.line)] if report.work is not None and report.work.line else []
     parts += _write_answer(report)
-    for part in report.summary_parts:
+    for part in leave_out_told(report.summary_parts, report.written):
         is_lead = not part.label and report.written is None
         label = Text(f"{part.label}: ", "strong") if part.label else ""
         parts.append(paragraph(label, part.text, report.cite(part.citations), look="lead" if is_lead else "plain"))
@@ -141,7 +145,8 @@ def candidates(report: ReportContent) -> Section:
     if not report.candidates:
         return Section("Candidates", "candidates", write_blocks("candidates", "no_candidates", report=report))
     with_block = rows_of_blocks(report.candidates, report.evidence_table)
-    new, established = list[tuple[Any, ...]](), list[tuple[Any, ...]]()
+    new = list[tuple[Any, ...]]()
+    established = list[tuple[Any, ...]]()
     detailed = [each for each in enumerate(report.candidates, 1) if each[1].in_detail]
     for place, candidate in detailed:
         rows = [row for row in report.evidence_table if row.drug == candidate.name]
@@ -149,7 +154,8 @@ def candidates(report: ReportContent) -> Section:
         best = candidate.best_estimate.key if candidate.best_estimate else None
         outcome = next((row.pico.outcome for row in rows if row.key == best and row.pico), None)
         group = established if candidate.group == "established" else new
-        has_block, of_effect = candidate.name in with_block, "" if outcome == EFFICACY else outcome
+        has_block = candidate.name in with_block
+        of_effect = "" if outcome == EFFICACY else outcome
         group.append((candidate, place, has_block, studies, _count_people(studies), of_effect))
     by_small_reader = _is_sorted(report)
     blocks = write_blocks(
@@ -165,8 +171,9 @@ def _is_sorted(report: ReportContent) -> bool:
 
 def _count_people(studies: Sequence[EvidenceRow]) -> int:
     """Count the participants of trials together, or of the largest review if it has more: a review includes trials."""
-    reviews = [row.sample_size or 0 for row in studies if row.design == StudyDesign.systematic_review.label]
-    others = [row.sample_size or 0 for row in studies if row.design != StudyDesign.systematic_review.label]
+    sizes = [(row.design, size_of_comparison(row.sample_size, row.trial_size) or 0) for row in studies]
+    reviews = [size for design, size in sizes if design == StudyDesign.systematic_review.label]
+    others = [size for design, size in sizes if design != StudyDesign.systematic_review.label]
     return max([sum(others), *reviews])
 
 
@@ -178,27 +185,41 @@ def _in_order(report: ReportContent) -> list[tuple[int, DrugCandidate]]:
 def rows_of_blocks(candidates: Sequence[DrugCandidate], table: Sequence[EvidenceRow]) -> dict[str, list[EvidenceRow]]:
     """Select the studies for each drug's block, by drug name: those without benefit or with harm, then in support.
 
-    The first drugs have a block, and those that failed or were withdrawn; the first of them have more studies, each has
-    one for each side.
+    The first drugs have a block, and some of those that failed or were withdrawn; the first of them have more studies,
+    each has one for each side.
     """
-    with_block = [
-        c
-        for at, c in enumerate(candidates)
-        if at < MOST_BLOCKS
-        or c.outcome in ("failed", "missed")
-        or len(c.contradicting_citations) >= len(c.supporting_citations) > 0
-        or "withdrawn" in c.marks
-    ]
-    found, (share, rest) = {}, divmod(MOST_ROWS, max(1, len(with_block)))
+    with_block = [*candidates[:MOST_BLOCKS], *[c for c in candidates[MOST_BLOCKS:] if _is_failing(c)][:MOST_FAILING]]
+    share, rest = divmod(MOST_ROWS, max(1, len(with_block)))
+    found = dict[str, list[EvidenceRow]]()
     for place, candidate in enumerate(with_block):
         against = {*candidate.contradicting_citations, *candidate.missed_citations}
         sides = bool(candidate.supporting_citations) + bool(against)
-        most, best = max(share + (place < rest), sides), candidate.best_estimate.key if candidate.best_estimate else ""
+        most = max(share + (place < rest), sides)
+        best = candidate.best_estimate.key if candidate.best_estimate else ""
         own = [(row, candidate.stance_of(row)) for row in table if row.drug == candidate.name]
         supporting = sorted((row for row, stance in own if stance == "supports"), key=lambda row: row.key != best)
         failing = [row for row, stance in own if stance in ("contradicts", "missed")][: most - bool(supporting)]
         found[candidate.name] = [*failing, *supporting[: most - len(failing)]]
     return found
+
+
+def _is_failing(candidate: DrugCandidate) -> bool:
+    """Whether a drug failed, missed its outcome, has as much against it as for it, or was withdrawn."""
+    supporting = len(candidate.supporting_citations)
+    is_doubtful = len(candidate.contradicting_citations) >= supporting > 0
+    return is_doubtful or candidate.outcome in ("failed", "missed") or "withdrawn" in candidate.marks
+
+
+def _find_limit(numbers: Sequence[int], most: int) -> int:
+    """Find how many studies each drug may have, one at least, so that all drugs together have at most so many.
+
+    >>> _find_limit([35, 28, 3, 1], 30)
+    13
+    """
+    for limit in range(max(numbers, default=1), 1, -1):
+        if sum(min(number, limit) for number in numbers) <= most:
+            return limit
+    return 1
 
 
 def comparison(report: ReportContent) -> Section | None:
@@ -226,7 +247,8 @@ def _value_cell(row: EvidenceRow, what: ValueKind) -> RichText:
 
 def evidence(report: ReportContent) -> Section | None:
     """Build a block for each drug: decisive studies, failures first, and steps of its certainty."""
-    shown, blocks = rows_of_blocks(report.candidates, report.evidence_table), list[Block]()
+    shown = rows_of_blocks(report.candidates, report.evidence_table)
+    blocks = list[Block]()
     for place, candidate in ((place, each) for place, each in _in_order(report) if each.name in shown):
         own: list[Block] = [
             paragraph(Text(mark, "flag"), caution[caution.find(":") :])
@@ -257,15 +279,22 @@ def _mechanism(report: ReportContent, candidate: DrugCandidate) -> tuple[Block, 
 def more_evidence(report: ReportContent) -> Section | None:
     """Build the appendix's section for each drug: status, studies that count with their passages, mechanism.
 
-    Inconclusive ones are handed over in the table of all evidence.
+    Inconclusive ones are handed over in the table of all evidence, and of very many the weakest in support.
     """
     blocks = list[Block]()
-    for place, candidate in _in_order(report):
+    ordered = _in_order(report)
+    deciding = {
+        each.name: [r for r in report.evidence_table if r.drug == each.name and each.stance_of(r) != "inconclusive"]
+        for _, each in ordered
+    }
+    limit = _find_limit([len(rows) for rows in deciding.values()], MOST_IN_APPENDIX)
+    for place, candidate in ordered:
         rows = [row for row in report.evidence_table if row.drug == candidate.name]
         own: list[Block] = [*write_blocks("candidates", "standing", c=candidate)]
-        told = [row for row in rows if candidate.stance_of(row) != "inconclusive"]
-        own += _studies(report, candidate, told, told, is_whole=True)
-        own += write_blocks("candidates", "rest", number=len(rows) - len(told))
+        told = deciding[candidate.name]
+        own += _studies(report, candidate, told[:limit], told, is_whole=True)
+        beyond = len(told[limit:])
+        own += write_blocks("candidates", "rest", inconclusive=len(rows) - len(told), beyond=beyond)
         own += [points(candidate.remarks)] if candidate.remarks else []
         if candidate.study_limits:
             limits = (Quote(x.quote, f"{record_name(x.key)}, {_place(x.section)}") for x in candidate.study_limits)
@@ -298,21 +327,20 @@ def _studies(
     return [table.without_empty_columns()] if groups else []
 
 
+def _is_by_small_reader(report: ReportContent, row: EvidenceRow) -> bool:
+    """Whether no model read a record of which the row tells."""
+    readers = {study.reader for study in report.studies if study.key == row.key}
+    return readers == {"small_reader"}
+
+
 def _study(report: ReportContent, candidate: DrugCandidate, row: EvidenceRow, is_whole: bool) -> Row:
     stance = candidate.stance_of(row)
-    marks = {
-        "retracted": row.retracted,
-        "expression of concern": row.concern,
-        "preprint, not peer-reviewed": row.is_preprint,
-        "combination: the drug's own effect cannot be isolated": not row.alone,
-        "not the drug under test": not row.tested and stance in ("supports", "contradicts"),
-        f"second reader: {row.second_reader}": row.second_reader not in (None, row.direction)
-        and not (row.missed_primary and row.second_reader == "contradicts"),
-        _name_word(row): row.word is not None,
-        "counted with another report of its trial": row.direction in ("supports", "contradicts")
-        and stance == "inconclusive",
-    }
-    flags = [node for name, is_set in marks.items() if is_set for node in flow(" ", Text(name, "flag"))]
+    names = list_flags(row, stance)
+    if report.work is not None and _is_by_small_reader(report, row):
+        names.append("read by the small reader")
+    flags = list[TreeNode]()
+    for name in names:
+        flags += flow(" ", Text(name, "flag"))
     trial = next((each for each in report.trials if each.key == row.key), None)
     result = next((each.reason for each in trial.posted if each.drug == row.drug), "") if trial else ""
     result = result or (row.pico.result if row.pico else None) or ""
@@ -330,6 +358,23 @@ def _study(report: ReportContent, candidate: DrugCandidate, row: EvidenceRow, is
         ),
         tuple(_passages(candidate, row, is_whole)),
     )
+
+
+def list_flags(row: EvidenceRow, stance: RecordStance) -> list[str]:
+    """List what warns about a row that counts so, and who corrected it."""
+    marks = {
+        "retracted": row.retracted,
+        "expression of concern": row.concern,
+        "preprint, not peer-reviewed": row.is_preprint,
+        "combination: the drug's own effect cannot be isolated": not row.alone,
+        "not the drug under test": not row.tested and stance in ("supports", "contradicts"),
+        f"second reader: {row.second_reader}": row.second_reader not in (None, row.direction)
+        and not (row.missed_primary and row.second_reader == "contradicts"),
+        _name_word(row): row.word is not None,
+        "counted with another report of its trial": row.direction in ("supports", "contradicts")
+        and stance == "inconclusive",
+    }
+    return [name for name, is_set in marks.items() if is_set]
 
 
 def _name_word(row: EvidenceRow) -> str:
@@ -355,14 +400,16 @@ def _study_name(row: EvidenceRow, reference: Mapping[str, Any]) -> str:
     """Name a study by first author and year, or by title without authors."""
     if row.key.startswith("nct:"):
         return record_name(row.key)
-    authors, year = reference.get("authors") or [], row.date[:4] if row.date[:4].isdigit() else ""
+    authors = reference.get("authors") or []
+    year = row.date[:4] if row.date[:4].isdigit() else ""
     return f"{one_line(surname(str(authors[0])), 24)} {year}".strip() if authors else short(row.title, _LONGEST_TITLE)
 
 
 def name_study(report: ReportContent, key: str) -> str:
     """Name a record by first author and year, or by its number without authors."""
     reference = report.reference_of(key)
-    authors, year = reference.get("authors") or [], str(reference.get("date") or "")[:4]
+    authors = reference.get("authors") or []
+    year = str(reference.get("date") or "")[:4]
     if key.startswith("nct:") or not authors:
         return record_name(key)
     return f"{one_line(surname(str(authors[0])), 24)} {year if year.isdigit() else ''}".strip()
@@ -424,7 +471,8 @@ def written_section(section_id: str, title: str) -> Builder:
 
 def trials(report: ReportContent) -> Section:
     """Build the table of registered trials."""
-    title, rows = "Registered trials", list[tuple[TrialRow, RichText]]()
+    title = "Registered trials"
+    rows = list[tuple[TrialRow, RichText]]()
     for trial in report.trials:
         posted = Details("Posted results and serious adverse events", tuple(posted_results(trial.posted)))
         rows.append((trial, flow(posted) if trial.posted else ()))
@@ -474,7 +522,8 @@ def methods(report: ReportContent) -> Section:
 def _search_log(report: ReportContent) -> Section:
     if not report.search_log:
         return Section("Search log", "log", (paragraph("No source was searched."),))
-    by_source, by_query = dict[str, list[SearchLogEntry]](), dict[str, list[RichText]]()
+    by_source = dict[str, list[SearchLogEntry]]()
+    by_query = dict[str, list[RichText]]()
     for entry in report.search_log:
         by_source.setdefault(entry.source, []).append(entry)
         status = "" if entry.status in ("ok", "empty") else entry.status.replace("_", " ")
@@ -499,7 +548,8 @@ def _account(report: ReportContent) -> Section:
     """Build the section on tokens and cost by agent and round."""
     parts = list[tuple[str | RichText, str, list[TurnUsage]]]()
     for agent in dict.fromkeys(turn.agent for turn in report.usage):
-        own, name = [turn for turn in report.usage if turn.agent == agent], _NAMES.get(agent, agent)
+        own = [turn for turn in report.usage if turn.agent == agent]
+        name = _NAMES.get(agent, agent)
         parts += [(name, str(turn.iteration or "all"), [turn]) for turn in own]
         parts += [(name, "all", own)] if len(own) > 1 else []
     parts.append((flow(Text("total", "strong")), "all", report.usage))
@@ -509,7 +559,7 @@ def _account(report: ReportContent) -> Section:
 
 def references(report: ReportContent, after: int, last: int | None) -> Section:
     """Build the list of references from `after` to `last`."""
-    entries = [(each, _reference_date(str(each["date"]))) for each in report.references[after:last]]
+    entries = [(reference, _reference_date(str(reference["date"]))) for reference in report.references[after:last]]
     accessed = {source: "" for each, _ in entries if gives(source := str(each["source"])) in ENTRIES}
     for each in sorted(report.search_log, key=lambda each: each.time):
         if each.source in accessed and each.asked_at is not None:

@@ -19,7 +19,9 @@ from .content import NOT_REPORTED, ReportContent
 from .forms import record_name, url_of
 
 MOST_QUOTE = 700  # characters of a study's passage; whole sentences, the first at least
-MOST_CAUTIONS, MOST_GAPS, MOST_CORRECTIONS = 8, 6, 5
+MOST_CAUTIONS = 8
+MOST_GAPS = 6
+MOST_CORRECTIONS = 5
 _MOST_NAMED = 8
 _KEYS = ("url:", "pmid:", "doi:", "nct:", "pmcid:")
 _CUT = re.compile("“([^“”]*)…”")
@@ -51,7 +53,7 @@ class WholeAnswer(EvidenceDigest, frozen=True, extra="forbid"):
     def as_text(self) -> str:
         """Format the answer for a model: prose, then the quotes as a block, then the rest."""
         parts = [unmarked(self.summary)]
-        parts += [f"Caution, {each.drug}: {unmarked(each.text)}{_cite(each)}" for each in self.cautions]
+        parts += [f"Caution, {caution.drug}: {unmarked(caution.text)}{_cite(caution)}" for caution in self.cautions]
         parts += [f"Corrected by people: {unmarked(line)}" for line in self.corrected]
         if self.lines:
             parts.append(enclose_lines([line.model_dump() for line in self.lines], new_marker(), head={"of": "digest"}))
@@ -62,7 +64,10 @@ class WholeAnswer(EvidenceDigest, frozen=True, extra="forbid"):
     def as_markdown(self) -> str:
         """Format the answer for people."""
         told = [super().as_markdown()]
-        told += [f"- Caution, **{escape(each.drug)}**: {escape(each.text)}{_cite(each)}" for each in self.cautions]
+        told += [
+            f"- Caution, **{escape(caution.drug)}**: {escape(caution.text)}{_cite(caution)}"
+            for caution in self.cautions
+        ]
         told += [f"- Corrected by people: {escape(line)}" for line in self.corrected]
         told += [f"- Gap: {escape(gap)}" for gap in self.gaps]
         return "\n".join([*told, "", *filter(None, (escape(self.provenance), self.disclaimer))])

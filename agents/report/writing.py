@@ -65,7 +65,7 @@ class DraftRequest(BaseModel, frozen=True, extra="forbid"):
     def _lines(self) -> Iterator[dict[str, Any]]:
         by_key = {record.key: record for record in self.records}
         for candidate in self.candidates[:SHOWN_CANDIDATES]:
-            told = [each for each in candidate.records if each.sentence and each.key in by_key]
+            told = [record for record in candidate.records if record.sentence and record.key in by_key]
             for each in told[:SHOWN_READINGS]:
                 line = {**reading_line(candidate, each), "passage": each.sentence}
                 yield {**line, "full_text": more} if (more := _results(by_key[each.key])) else line
@@ -123,7 +123,7 @@ class Writing:
     """Tokens of all attempts."""
 
     def __post_init__(self) -> None:
-        self._read = {(each.key, c.drug): each.item for c in self.candidates for each in c.records}
+        self._read = {(record.key, c.drug): record.item for c in self.candidates for record in c.records}
         self._free = asyncio.Semaphore(AT_ONCE)
 
     async def run(self, clients: Sequence[ChatCompletionClient], token: CancellationToken) -> None:
@@ -157,9 +157,10 @@ class Writing:
         )
         if at_once:
             return [whole]
-        groups, room = list[list[Candidate]](), 0
+        groups = list[list[Candidate]]()
+        room = 0
         for candidate in select_shown(self.candidates, MAX_DRAFTED):
-            size = min(SHOWN_READINGS, sum(bool(each.sentence) for each in candidate.records))
+            size = min(SHOWN_READINGS, sum(bool(record.sentence) for record in candidate.records))
             if size > room:
                 groups.append([])
                 room = PART
@@ -168,7 +169,7 @@ class Writing:
         requests = []
         for group in groups:
             own = {key for each in group for key in (*(r.key for r in each.records), *each.drug_records)}
-            records = [each for each in whole.records if each.key in own or kind_of(each) == "disease"]
+            records = [record for record in whole.records if record.key in own or kind_of(record) == "disease"]
             requests.append(whole.model_copy(update={"candidates": group, "records": records}))
         return requests
 
@@ -184,7 +185,8 @@ class Writing:
             return f"claims: empty, though records speak for or against {', '.join(decided[:5])}"
 
         asked = partial(to_ask, self.system_message, request.text, source=self.name)
-        part, left = _Part(request), list(clients)
+        part = _Part(request)
+        left = list(clients)
         while left:
             async with self._free:
                 answer = await ask(
@@ -194,7 +196,7 @@ class Writing:
             part.failures += answer.failures
             if answer.given is None or answer.by is None:
                 break
-            found = self._verify(answer.given.claims)
+            found = await asyncio.to_thread(self._verify, answer.given.claims)
             if found.dropped:
                 further = ask_to_mend("claims", ((each.claim, each.reason) for each in found.dropped))
                 mended = await ask([answer.by], asked(further), ReportDraft, token, request=request)
@@ -215,5 +217,5 @@ class Writing:
     def _verify(self, claims: Sequence[ClaimDraft]) -> Verdicts:
         """Verify claims, leaving out those on drugs set aside."""
         held_back = self.approval.holds_back
-        allowed = [each for each in claims if not held_back(canonical_drug(each.drug) or each.drug)]
+        allowed = [claim for claim in claims if not held_back(canonical_drug(claim.drug) or claim.drug)]
         return verify(allowed, self.pool, self._read)

@@ -42,7 +42,8 @@ from willowbark.tools.reading.pooled import load_pooled
 from willowbark.tools.reading.view import Pieces, View
 from willowbark.tools.reading.words import WordHead
 
-MEASURED, MOST_APART = 20, 0.15
+MEASURED = 20
+MOST_APART = 0.15
 """Records by which the written file is compared with the network, and by how much it may differ."""
 SMOKE = Plan(epochs=1.0, size=8)
 

@@ -102,7 +102,8 @@ def make_batch(cases: Sequence[RecordCase], pieces: Pieces | None = None, source
 
 class _Maker:
     def __init__(self, cases: Sequence[RecordCase], source: random.Random | None) -> None:
-        self.cases, self.source = cases, source
+        self.cases = cases
+        self.source = source
         self.records = [case.record for case in cases]
         self.length = max(record.length for record in self.records)
         self.most = max(len(record.sentences) for record in self.records)

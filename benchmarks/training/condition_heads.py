@@ -68,7 +68,8 @@ def learn_condition_roles(sources: Mapping[str, Source], find_rows: Callable[[Se
     )
     truth = np.array([CONDITION_ROLES.index(case.role) for case in cases])
     parts = np.array([case.part for case in cases])
-    learnt, chosen = parts == "training", parts == "development"
+    learnt = parts == "training"
+    chosen = parts == "development"
     models = [_fit(rows[learnt], truth[learnt], strength) for strength in STRENGTHS]
     losses = [_count_loss(model, rows[chosen], truth[chosen]) for model in models]
     best = int(np.argmin(losses))
@@ -113,7 +114,8 @@ def _report(part: str, chances: Any, truth: Any, least: float) -> None:
     """Print how many roles are right, of all and of those told, and how well the target is told from the rest."""
     chosen = chances.argmax(1)
     told = chances.max(1) >= least
-    target, true = chances[:, :_TARGETS].sum(1) > 0.5, truth < _TARGETS
+    target = chances[:, :_TARGETS].sum(1) > 0.5
+    true = truth < _TARGETS
     print(
         f"{part}, role of a condition: {len(truth)}, right {100 * (chosen == truth).mean():.1f}; "
         f"told from {least:.2f} {told.sum()}, right {100 * (chosen == truth)[told].mean():.1f}; "

@@ -23,7 +23,8 @@ STRENGTH = 0.5
 """How much of the inputs' range is moved into the matrices."""
 MEASURED = 48
 """Records by which the range of inputs is measured."""
-STEPS, TABLE_STEPS = 63, 127
+STEPS = 63
+TABLE_STEPS = 127
 """Largest whole number of a matrix and of a table: with seven bits no sum overflows on older processors."""
 
 
@@ -51,7 +52,8 @@ class _Graph:
 
     def norm(self, states: str, layer: Any) -> str:
         """Add a layer norm."""
-        scale, bias = self.hold(_array(layer.weight)), self.hold(_array(layer.bias))
+        scale = self.hold(_array(layer.weight))
+        bias = self.hold(_array(layer.bias))
         return str(self.add("LayerNormalization", states, scale, bias, axis=-1, epsilon=1e-12))
 
     def linear(self, states: str, layer: Any, ranges: Any) -> str:
@@ -76,7 +78,8 @@ def _array(tensor: torch.Tensor) -> Any:
 
 def build_model(network: Network, vocabulary: Sequence[str], ranges: dict[str, Any]) -> bytes:
     """Build the transformer: pieces to states, and to the keys and values that queries look at."""
-    graph, encoder = _Graph(), network.encoder
+    graph = _Graph()
+    encoder = network.encoder
     table = _array(encoder.words.weight)
     table[: Sign.COUNT] = _array(encoder.signs.weight)
     scales = np.abs(table).max(1, keepdims=True) / TABLE_STEPS + 1e-12

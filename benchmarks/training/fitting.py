@@ -23,12 +23,21 @@ from willowbark.tools.reading.view import Pieces
 WEIGHTS = {"verdict": 1.0, "role": 0.5, "effect": 0.4, "comparator": 0.4, "match": 0.3, "kind": 0.3}
 FEW = {"primary": 3.2, "indication": 2.4, "alone": 2.4}
 """Of fields with few labels: the sum over the labels of a batch is divided by all its pairs."""
-SENTENCE, TOLD, ROLE, PURPOSE = 0.4, 0.15, 0.5, 0.2
-RATE, DEEPER, SIGNS, HEADS = 1.5e-4, 0.9, 3.0, 5.0
+SENTENCE = 0.4
+TOLD = 0.15
+ROLE = 0.5
+PURPOSE = 0.2
+RATE = 1.5e-4
+DEEPER = 0.9
+SIGNS = 3.0
+HEADS = 5.0
 """Of the last layer; how much of it each layer below has; factors for the signs' table and for heads."""
-RISE, LEAST, CLIP = 60, 0.03, 1.0
+RISE = 60
+LEAST = 0.03
+CLIP = 1.0
 AVERAGE = 0.99
-ROLE_RATE, ROLE_PASSES = 3e-4, 6
+ROLE_RATE = 3e-4
+ROLE_PASSES = 6
 """Of the heads for conditions, when they are fitted alone at the end."""
 SAVED = 100
 """Steps between checkpoints."""
@@ -78,12 +87,16 @@ class Fit:
     """A network while it is fitted, with the averages of its weights."""
 
     def __init__(self, network: Network, plan: Plan, folder: Path, say: Callable[[str], None]) -> None:
-        self.network, self.plan, self.folder, self.say = network, plan, folder, say
+        self.network = network
+        self.plan = plan
+        self.folder = folder
+        self.say = say
         self.own = {name: weights for name, weights in network.named_parameters() if weights.requires_grad}
         groups = [_group(name, weights) for name, weights in self.own.items()]
         self.optimizer = torch.optim.AdamW(groups, betas=(0.9, 0.99), eps=1e-6)
         self.averages = {name: weights.detach().clone() for name, weights in self.own.items()}
-        self.step, self.spent = 0, 0.0
+        self.step = 0
+        self.spent = 0.0
         self._resume()
 
     def _resume(self) -> None:
@@ -92,7 +105,9 @@ class Fit:
             state = torch.load(path, weights_only=True)
             self.network.load_state_dict(state["network"], strict=False)
             self.optimizer.load_state_dict(state["optimizer"])
-            self.averages, self.step, self.spent = state["averages"], state["step"], state["spent"]
+            self.averages = state["averages"]
+            self.step = state["step"]
+            self.spent = state["spent"]
             self.say(f"goes on at step {self.step}")
 
     def save(self) -> None:
@@ -238,7 +253,8 @@ def predict(network: Network, cases: Sequence[RecordCase], size: int = 16) -> li
         for chosen in split([case for case in cases if case.pairs], size):
             batch = make_batch(chosen)
             answers = network(batch)
-            fields, pointed = to_arrays(answers.fields), answers.pointed.softmax(-1).numpy()
+            fields = to_arrays(answers.fields)
+            pointed = answers.pointed.softmax(-1).numpy()
             for at, (pmid, case) in enumerate(batch.cases):
                 own = {name: values[at] for name, values in fields.items()}
                 predictions.append(Prediction(pmid, case, own, pointed[at]))

@@ -18,7 +18,10 @@ from torch.nn import functional
 from willowbark.tools.reading.cut import CONDITION_FLAGS, DRUGS, PAIR_FLAGS, SENTENCE_FLAGS, Sign
 from willowbark.tools.reading.fields import CONDITION_ROLES, FIELDS, PURPOSES
 
-WIDTH, LAYERS, ATTENDING, POINTERS = 384, 6, 12, 3
+WIDTH = 384
+LAYERS = 6
+ATTENDING = 12
+POINTERS = 3
 LOOKS = 8
 """Heads with which a query attends over a record."""
 NARROW = 192

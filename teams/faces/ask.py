@@ -19,7 +19,7 @@ from ..run.following import Events, ExitCode, RunOutcome, follow, keep
 from ..run.logs import logged
 from ..run.options import RunOptions, Shown
 from ..run.workspace import RunFolder
-from .doctor import addresses_of, reachable, unreachable_advice
+from .doctor import advise_unreachable, find_reachable, list_addresses
 from .terminal import TerminalProgress, complain, show_report
 
 if TYPE_CHECKING:
@@ -31,32 +31,33 @@ def ask(options: RunOptions, stream: Callable[[RunOptions], Events] | None = Non
 
     `stream` starts the run in the research team's place.
     """
-    settings, shown = options.chosen(), options.shown
-    is_named = options.settings or shown.out or os.environ.get(f"{ENV_PREFIX}OUTPUT__DIRECTORY")
-    is_stray = not is_named and Path(FILE_NAME).exists()
+    settings = options.chosen()
+    display = options.shown
+    has_folder = options.settings or display.out or os.environ.get(f"{ENV_PREFIX}OUTPUT__DIRECTORY")
+    is_stray = not has_folder and Path(FILE_NAME).exists()
     if is_stray and settings.output.directory != OutputSettings().directory:
         moved = settings.output.directory.absolute()
         complain(f"{FILE_NAME} in this folder writes run folders to {moved}; use --out to choose another place")
     question = options.checked_question(settings)
     if settings.library.path is None:
-        addresses = addresses_of(Endpoints.public(), settings)
-        if not reachable(addresses, enough=1):
-            complain(unreachable_advice(addresses))
+        addresses = list_addresses(Endpoints.public(), settings)
+        if not find_reachable(addresses, enough=1):
+            complain(advise_unreachable(addresses))
             return ExitCode.UNREACHABLE
     else:
         complain_of_library(settings.library.path)
     is_first = not settings.output.directory.exists()
     folder = RunFolder.at(settings.output.directory, new_run_id(question))
 
-    def start(**given: Any) -> Events:
+    def start(**choices: Any) -> Events:
         from ..run.research import research_stream  # noqa: PLC0415  the whole team: bad input is reported before
 
-        given |= {"question": question, "settings": settings, "run_id": folder.run_id}
-        return (stream or research_stream)(options.model_copy(update=given))
+        choices |= {"question": question, "settings": settings, "run_id": folder.run_id}
+        return (stream or research_stream)(options.model_copy(update=choices))
 
     try:
-        outcome = _follow_on_terminal(start, settings, shown, folder.run_id)
-        return _finish(outcome, folder, shown, settings.output)
+        outcome = _follow_on_terminal(start, settings, display, folder.run_id)
+        return _finish(outcome, folder, display, settings.output)
     finally:
         if folder.discard_if_empty() and is_first:
             with suppress(OSError):  # another run may have begun there
@@ -73,7 +74,7 @@ def complain_of_library(path: str) -> None:
         complain(f"library {path}: {line}")
 
 
-def resume_run(run_id: str, shown: Shown) -> ExitCode:
+def resume_run(run_id: str, display: Shown) -> ExitCode:
     """Resume a run of the ledger and finish its report, on stdout and in its run folder.
 
     LedgerError if there is no such run, another process works on it, or its content is damaged.
@@ -85,17 +86,18 @@ def resume_run(run_id: str, shown: Shown) -> ExitCode:
     with Ledger.existing() as ledger:
         run = ledger.run(run_id)
         settings = Settings.restored(run.settings)
-        folder = RunFolder.at(shown.out or settings.output.directory, run_id)
-        if run.status == "complete" and (report := stored_report(run_id)) is not None:
+        folder = RunFolder.at(display.out or settings.output.directory, run_id)
+        report = stored_report(run_id) if run.status == "complete" else None
+        if report is not None:
             folder.write_report(report, settings.output)
-            show_report(report, as_json=shown.as_json, full=shown.full)
+            show_report(report, as_json=display.as_json, full=display.full)
             complain(f"run {run_id} was already complete; its report is in {folder.path}")
             return ExitCode.REPORT
-        outcome = _follow_on_terminal(partial(resume_stream, run_id, ledger), settings, shown, run_id)
-    return _finish(outcome, folder, shown, settings.output)
+        outcome = _follow_on_terminal(partial(resume_stream, run_id, ledger), settings, display, run_id)
+    return _finish(outcome, folder, display, settings.output)
 
 
-def replay_run(run_id: str, shown: Shown) -> ExitCode:
+def replay_run(run_id: str, display: Shown) -> ExitCode:
     """Recreate a run's report from the ledger and say on stderr whether it equals the stored one.
 
     The report is written to a folder only if `shown.out` names one. LedgerError as for `resume_run`.
@@ -105,14 +107,15 @@ def replay_run(run_id: str, shown: Shown) -> ExitCode:
     from ..run.research import replay_stream  # noqa: PLC0415
 
     with Ledger.existing() as ledger:
-        stored, settings = ledger.report(run_id), Settings.restored(ledger.run(run_id).settings)
-        outcome = _follow_on_terminal(lambda **_: replay_stream(run_id, ledger), settings, shown, run_id)
+        stored = ledger.report(run_id)
+        settings = Settings.restored(ledger.run(run_id).settings)
+        outcome = _follow_on_terminal(lambda **_: replay_stream(run_id, ledger), settings, display, run_id)
     if outcome.report is None:
         complain(f"the run cannot be replayed: {outcome.error or 'it was stopped'}")
         return ExitCode.CANCELLED if outcome.cancelled else ExitCode.FAILED
-    if shown.out is not None:
-        RunFolder.at(shown.out, run_id).write_report(outcome.report, settings.output)
-    show_report(outcome.report, as_json=shown.as_json, full=shown.full)
+    if display.out is not None:
+        RunFolder.at(display.out, run_id).write_report(outcome.report, settings.output)
+    show_report(outcome.report, as_json=display.as_json, full=display.full)
     if stored is None:  # the run was killed before it was kept
         return ExitCode.REPORT
     same = without_clock(stored) == without_clock(json.loads(outcome.report.to_json()))
@@ -120,24 +123,25 @@ def replay_run(run_id: str, shown: Shown) -> ExitCode:
     return ExitCode.REPORT if same else ExitCode.FAILED
 
 
-def _follow_on_terminal(start: Callable[..., Events], settings: Settings, shown: Shown, run_id: str) -> RunOutcome:
+def _follow_on_terminal(start: Callable[..., Events], settings: Settings, display: Shown, run_id: str) -> RunOutcome:
     """Follow a run to its end, showing progress or log, and writing spans, as requested.
 
     `start` gets the terminal's choices for recorder, token and approval.
     """
-    verbosity = shown.verbosity or int(shown.log_json)
+    verbosity = display.verbosity or int(display.log_json)
     with ExitStack() as stack:
-        given = dict[str, Any]()
+        choices = dict[str, Any]()
         traced: Callable[[Events], Events] = lambda events: events  # noqa: E731
-        if shown.trace is not None:
+        if display.trace is not None:
             try:
                 from ..run import trace  # noqa: PLC0415  an extra
             except ModuleNotFoundError:
                 raise MissingExtra("--trace", "trace") from None
-            stack.enter_context(trace.trace_file(shown.trace))
-            given["recorder"], traced = trace.SpanRecorder(), trace.traced
-        stack.enter_context(logged(verbosity, as_json=shown.log_json))
-        progress = stack.enter_context(TerminalProgress(quiet=shown.quiet or verbosity > 0))
+            stack.enter_context(trace.trace_file(display.trace))
+            choices["recorder"] = trace.SpanRecorder()
+            traced = trace.traced
+        stack.enter_context(logged(verbosity, as_json=display.log_json))
+        progress = stack.enter_context(TerminalProgress(quiet=display.quiet or verbosity > 0))
         from willowbark.agents.autogen import CancellationToken  # noqa: PLC0415  AutoGen takes most of a second
 
         if settings.research.approve:
@@ -149,28 +153,30 @@ def _follow_on_terminal(start: Callable[..., Events], settings: Settings, shown:
                 with progress.paused():
                     return await terminal_input(prompt, cancellation_token)
 
-            given["approve"] = approver_for(None, settings, "terminal", read_answer)
+            choices["approve"] = approver_for(None, settings, "terminal", read_answer)
 
         def end_at_once() -> None:
             progress.__exit__()
             complain(f"stopped at once; to resume: willowbark resume {run_id}")
 
         token = CancellationToken()
-        events = traced(start(cancellation_token=token, **given))
+        events = traced(start(cancellation_token=token, **choices))
         outcome = asyncio.run(follow(events, progress.show, token, end_at_once))
     outcome.may_stand_in = settings.llm.fallback
     return outcome
 
 
-def _finish(outcome: RunOutcome, folder: RunFolder, shown: Shown, output: OutputSettings) -> ExitCode:
+def _finish(outcome: RunOutcome, folder: RunFolder, display: Shown, output: OutputSettings) -> ExitCode:
     """Write the report, print it even if writing fails, and say on stderr how the run ended."""
     try:
         keep(outcome, folder, output)
-        place, code = f"is in {folder.path}", outcome.exit_code
+        place = f"is in {folder.path}"
+        code = outcome.exit_code
     except UsageError as error:
-        place, code = f"was not kept: {error}", outcome.exit_code or ExitCode.USAGE
+        place = f"was not kept: {error}"
+        code = outcome.exit_code or ExitCode.USAGE
     if outcome.report is not None:
-        show_report(outcome.report, as_json=shown.as_json or output.format == "json", full=shown.full)
+        show_report(outcome.report, as_json=display.as_json or output.format == "json", full=display.full)
     if outcome.cancelled:
         stood = "the report so far" if outcome.report else "the log"
         complain(f"stopped; {stood} {place}; to resume: willowbark resume {folder.run_id}")
@@ -185,7 +191,7 @@ def _finish(outcome: RunOutcome, folder: RunFolder, shown: Shown, output: Output
         complain(f"{what}; the report says why for each and {place}")
     elif not place.startswith("is in"):
         complain(f"the report {place}")
-    elif not shown.quiet:
+    elif not display.quiet:
         files = ", ".join(sorted(path.name for path in folder.path.iterdir()))
         print(f"Run folder: {folder.path} ({files})", file=sys.stderr)
         print("Next: willowbark show last, or willowbark export last --to html", file=sys.stderr)

@@ -66,7 +66,7 @@ def _run_ids() -> list[str]:
     from ..run import history  # noqa: PLC0415  loads the ledger
 
     with suppress(Exception):  # completion must not print errors while the user types
-        return [history.LATEST, *history.all_runs(_runs_folder(None, None))]
+        return [history.LATEST, *history.all_runs(_choose_runs_folder(None, None))]
     return []
 
 
@@ -166,6 +166,7 @@ _OPTIONS: dict[str, tuple[Any, Any]] = {
     "exclude": _option(str, "Leave the record out, for this reason (PRISMA): wrong population, …", metavar="REASON"),
     "add": _option(bool, "Add the record, by its number or from --file.", "--add"),
     "file": _option(Path, "File that holds the record to add.", **_FILE),
+    "count": _option(bool, "Let the record count for the drug, though the judge struck it.", "--count"),
     "set_aside": _option(bool, "Leave the drug out of the report, now and in later runs.", "--set-aside"),
     "undo": _option(bool, "Take back what you said of the record or drug.", "--undo"),
     "every_condition": _option(bool, "What the record says holds whatever the condition.", "--every-condition"),
@@ -179,6 +180,7 @@ _OPTIONS: dict[str, tuple[Any, Any]] = {
     "table": _option(Path, "A table of `export --to csv` that you edited.", "--from", **_FILE),
     "listed": _option(bool, "List who said what of this run.", "--list"),
     "labels": _option(Path, "Write what people said as labels for `make train`.", **_FILE),
+    "rewrite": _option(bool, "Have the run's model, or --model, write the answer again.", "--rewrite"),
     "blind": _option(bool, "Ask before the reading is shown.", "--blind"),
     "top": _option(int, "Rows to look at.", default=10, min=1, max=100, metavar="N"),
     "most_records": _option(int, "Most records per condition and source.", "--records", default=300, min=1),
@@ -189,7 +191,7 @@ _SERVED = ("offline", "library", "model", "settings")
 _READING = ("batch", "economy", "fallback", "max_iterations", "depth", "max_results", "approve", "fresh")
 
 
-def command(
+def register_command(
     *more: str, group: typer.Typer = app, name: str | None = None, epilog: str | None = None
 ) -> Callable[[Callable[..., int | None]], Callable[..., None]]:
     """Register a function as a command. Keywords listed in `_OPTIONS`, and `more`, become its options.
@@ -199,17 +201,19 @@ def command(
 
     def register(function: Callable[..., int | None]) -> Callable[..., None]:
         @wraps(function)
-        def run(**given: Any) -> None:
+        def run(**choices: Any) -> None:
             message: object = None
             try:
-                code = function(**given) or 0
+                code = function(**choices) or 0
                 if not sys.stdout.closed:  # it is closed after serving standard input and output
                     sys.stdout.flush()
             except UsageError as error:
-                message, code = error, 2
+                message = error
+                code = 2
             except KeyboardInterrupt:
                 gc.freeze()  # or the interpreter looks through all objects before it ends: up to a second
-                message, code = "stopped", 130
+                message = "stopped"
+                code = 130
             except BrokenPipeError:
                 os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
                 code = 0
@@ -217,40 +221,42 @@ def command(
                 if os.environ.get("WILLOWBARK_DEBUG"):
                     raise
                 fault = f"a fault of Willowbark itself: {type(error).__name__}: {error}"
-                message, code = f"{fault} (WILLOWBARK_DEBUG=1 shows where)", 1
+                message = f"{fault} (WILLOWBARK_DEBUG=1 shows where)"
+                code = 1
             if message is not None:
                 faces.terminal.complain(message)
             raise typer.Exit(int(code))
 
-        keyword, parameters = inspect.Parameter.KEYWORD_ONLY, dict[str, inspect.Parameter]()
-        for each in inspect.signature(function).parameters.values():
-            if each.kind is keyword:
-                default, annotation = _OPTIONS[each.name]
-                given_default = default if each.default is each.empty else each.default
-                parameters[each.name] = each.replace(default=given_default, annotation=annotation)
-            elif each.kind is not each.VAR_KEYWORD:
-                parameters[each.name] = each.replace(kind=keyword)
-        for each_name in more:
-            default, annotation = _OPTIONS[each_name]
-            parameters[each_name] = inspect.Parameter(each_name, keyword, default=default, annotation=annotation)
+        keyword = inspect.Parameter.KEYWORD_ONLY
+        parameters = dict[str, inspect.Parameter]()
+        for parameter in inspect.signature(function).parameters.values():
+            if parameter.kind is keyword:
+                default, annotation = _OPTIONS[parameter.name]
+                parameter_default = default if parameter.default is parameter.empty else parameter.default
+                parameters[parameter.name] = parameter.replace(default=parameter_default, annotation=annotation)
+            elif parameter.kind is not parameter.VAR_KEYWORD:
+                parameters[parameter.name] = parameter.replace(kind=keyword)
+        for option in more:
+            default, annotation = _OPTIONS[option]
+            parameters[option] = inspect.Parameter(option, keyword, default=default, annotation=annotation)
         run.__signature__ = inspect.Signature([*parameters.values()])  # type: ignore[attr-defined]  # read by typer
-        run.__annotations__ = {each.name: each.annotation for each in parameters.values()}
+        run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters.values()}
         group.command(name=name, epilog=epilog)(run)
         return run
 
     return register
 
 
-def _run_options(given: Mapping[str, Any]) -> "RunOptions":
+def _make_run_options(choices: Mapping[str, Any]) -> "RunOptions":
     """Build options from those typed; the settings provide the others."""
     from ..run.options import RunOptions, Shown  # noqa: PLC0415
 
-    typed = {name: value for name, value in given.items() if value is not None and value is not False}
-    shown = {name: typed.pop(name) for name in Shown.model_fields if name in typed}
-    return RunOptions.of(RunOptions(), {**typed, "shown": Shown(**shown)})
+    typed = {name: value for name, value in choices.items() if value is not None and value is not False}
+    display = {name: typed.pop(name) for name in Shown.model_fields if name in typed}
+    return RunOptions.of(RunOptions(), {**typed, "shown": Shown(**display)})
 
 
-def _runs_folder(runs: Path | None, settings: Path | None) -> Path:
+def _choose_runs_folder(runs: Path | None, settings: Path | None) -> Path:
     """Return the folder of run folders: as given, otherwise as configured."""
     from ..config import Settings  # noqa: PLC0415
 
@@ -276,25 +282,29 @@ def willowbark(
     """Which existing drugs might treat a condition, and how good is the evidence?"""
 
 
-@command(*_SERVED, *_READING, *_SHOWN, epilog=EXIT_CODES)
+@register_command(*_SERVED, *_READING, *_SHOWN, epilog=EXIT_CODES)
 def ask(
     context: typer.Context,
     question: Annotated[str, Argument(help='For example, "Which existing drugs could prevent migraine attacks?"')],
     *,
     no_ledger: bool,
     within: str | None,
-    **given: Any,
+    **choices: Any,
 ) -> int:
     """Answer a question with a cited report. The report goes to stdout and into a run folder."""
     from ..ledger import DEFAULT_PATH, Ledger  # noqa: PLC0415
     from ..run import history  # noqa: PLC0415  loads the ledger
 
     if within is None:
-        given["ledger"] = None if no_ledger else DEFAULT_PATH
-        return faces.ask.ask(_run_options({"question": question, **given}), context.obj)
+        choices["ledger"] = None if no_ledger else DEFAULT_PATH
+        return faces.ask.ask(_make_run_options({"question": question, **choices}), context.obj)
     allowed = {"question", "within", "max_results", "as_json", "quiet", "offline"}
-    typed = [each for each in context.command.params if each.name is not None and each.name not in allowed]
-    others = [each.opts[0] for each in typed if f"{context.get_parameter_source(each.name)}".endswith("COMMANDLINE")]
+    typed = [param for param in context.command.params if param.name is not None and param.name not in allowed]
+    others = [
+        parameter.opts[0]
+        for parameter in typed
+        if f"{context.get_parameter_source(parameter.name)}".endswith("COMMANDLINE")
+    ]
     if others:
         raise UsageError(f"{', '.join(sorted(others))}: not with --in, which asks only what an earlier run collected")
     from willowbark.tools.records.enclosure import visible  # noqa: PLC0415
@@ -304,25 +314,25 @@ def ask(
     run_id = history.find_run(within)
     with Ledger.existing() as ledger:
         answer = asyncio.run(
-            ask_within(question, run_id, ledger, most=given["max_results"] or PASSAGES, tell=_print_err)
+            ask_within(question, run_id, ledger, most=choices["max_results"] or PASSAGES, tell=_print_err)
         )
-    text = answer.model_dump_json(indent=2) if given["as_json"] else answer.to_markdown()
+    text = answer.model_dump_json(indent=2) if choices["as_json"] else answer.to_markdown()
     faces.terminal.write_out(visible(text))
     return 0
 
 
-@command(*_SHOWN, epilog=EXIT_CODES)
-def example(**given: Any) -> int:
+@register_command(*_SHOWN, epilog=EXIT_CODES)
+def example(**choices: Any) -> int:
     """Replay a recorded run of a strong model. The same agents on the bundled library, without key or network."""
     from ..run.example import LABEL, NOTICE, example_stream, read_recording  # noqa: PLC0415  the whole team
 
     recorded, _ = read_recording()
     faces.terminal.complain(f"{LABEL}: {NOTICE}")
-    options = _run_options({"question": recorded.question, "offline": True, **given})
+    options = _make_run_options({"question": recorded.question, "offline": True, **choices})
     return faces.ask.ask(options, example_stream)
 
 
-@command()
+@register_command()
 def init() -> int:
     """Set up a model, its key and an e-mail for NCBI. Asks on the terminal, and tries each once.
 
@@ -331,26 +341,26 @@ def init() -> int:
     return 0 if faces.first_time.set_up(Path()) else _LEFT_OUT
 
 
-@command(*_SERVED)
-def mcp(*, http: bool, port: int = 8766, workspace: Path, **given: Any) -> None:
+@register_command(*_SERVED)
+def mcp(*, http: bool, port: int = 8766, workspace: Path, **choices: Any) -> None:
     """Serve tools and runs over the Model Context Protocol. It speaks on stdin and stdout, or HTTP with --http."""
     from ..ledger import DEFAULT_PATH  # noqa: PLC0415
 
     if find_spec("mcp") is None:
         raise MissingExtra("mcp", "mcp")
     port_or_none = port if http else None
-    asyncio.run(faces.mcp.serve(_run_options(given), workspace / DEFAULT_PATH, port_or_none, _print_err))
+    asyncio.run(faces.mcp.serve(_make_run_options(choices), workspace / DEFAULT_PATH, port_or_none, _print_err))
 
 
-@command(*_SERVED)
-def serve(*, host: str, port: int = 8767, **given: Any) -> None:
+@register_command(*_SERVED)
+def serve(*, host: str, port: int = 8767, **choices: Any) -> None:
     """Serve pages for a browser. Ask there, watch the agents, read, compare and download."""
     from ..page.app import serve as serve_pages  # noqa: PLC0415
 
-    asyncio.run(serve_pages(_run_options(given), host, port, _print_err))
+    asyncio.run(serve_pages(_make_run_options(choices), host, port, _print_err))
 
 
-@command(epilog=_DOCTOR_CODES)
+@register_command(epilog=_DOCTOR_CODES)
 def doctor(*, settings: Path | None, in_place: bool) -> int:
     """Check that everything is in place. Packages, settings, keys (never their values), folders, and each source.
 
@@ -362,41 +372,41 @@ def doctor(*, settings: Path | None, in_place: bool) -> int:
     return diagnosis.code
 
 
-@command()
+@register_command()
 def runs(*, runs: Path | None, settings: Path | None, as_json: bool) -> None:
     """List earlier runs, newest first.
 
     A table on a terminal, with tabs between the columns in a pipe.
     """
-    faces.runs.print_runs(_runs_folder(runs, settings), as_json=as_json)
+    faces.runs.print_runs(_choose_runs_folder(runs, settings), as_json=as_json)
 
 
-@command()
+@register_command()
 def show(run: _RUN, *, as_json: bool, runs: Path | None, settings: Path | None) -> None:
     """Print the report of a run again."""
     from ..run import history  # noqa: PLC0415  loads the ledger
 
-    root = _runs_folder(runs, settings)
+    root = _choose_runs_folder(runs, settings)
     faces.terminal.show_report(history.load_report(root, history.find_run(run, root)), as_json=as_json)
 
 
-@command(*_SHOWN, epilog=EXIT_CODES)
-def resume(run: _RUN, **given: Any) -> int:
+@register_command(*_SHOWN, epilog=EXIT_CODES)
+def resume(run: _RUN, **choices: Any) -> int:
     """Resume an interrupted run and finish its report. Nothing is asked twice."""
     from ..run import history  # noqa: PLC0415  loads the ledger
 
-    return faces.ask.resume_run(history.find_run(run, unfinished=True), _run_options(given).shown)
+    return faces.ask.resume_run(history.find_run(run, unfinished=True), _make_run_options(choices).shown)
 
 
-@command(*_SHOWN, epilog=EXIT_CODES)
-def replay(run: _RUN, **given: Any) -> int:
+@register_command(*_SHOWN, epilog=EXIT_CODES)
+def replay(run: _RUN, **choices: Any) -> int:
     """Recreate a run's report from the ledger. Needs no network and no model; --out also saves it."""
     from ..run import history  # noqa: PLC0415  loads the ledger
 
-    return faces.ask.replay_run(history.find_run(run), _run_options(given).shown)
+    return faces.ask.replay_run(history.find_run(run), _make_run_options(choices).shown)
 
 
-@command()
+@register_command()
 def diff(
     earlier: _RUN = "last",
     later: Annotated[
@@ -417,7 +427,7 @@ def diff(
     faces.terminal.write_lines(history.compare_runs(earlier, later))
 
 
-@command(
+@register_command(
     "drug",
     "says",
     "field",
@@ -426,6 +436,7 @@ def diff(
     "add",
     "file",
     "set_aside",
+    "count",
     "undo",
     "every_condition",
     "quote",
@@ -442,28 +453,35 @@ def correct(
     table: Path | None,
     listed: bool,
     labels: Path | None,
+    rewrite: bool,
+    model: str | None,
     runs: Path | None,
     settings: Path | None,
-    **given: Any,
+    **choices: Any,
 ) -> None:
     """Correct what a run read. The report is made again at once, and later runs use it.
 
     Say what a record says of a drug (--says), a field of its study (--field with --value), that it is left out
-    (--exclude) or added (--add), that a drug is set aside (--set-aside), or all that you edited in the spreadsheet of
-    `export --to csv` (--from). Without any of these, the report takes what colleagues added to `corrections.jsonl`.
+    (--exclude) or added (--add), that a row counts that the judge struck (--count), that a drug is set aside
+    (--set-aside), or all that you edited in the spreadsheet of `export --to csv` or xlsx (--from). Without any of
+    these, the report takes what colleagues added to `corrections.jsonl`. --rewrite then has a model write the answer
+    again.
     """
     from ..run import history  # noqa: PLC0415  loads the ledger
     from . import correct as face  # noqa: PLC0415  the whole team
 
-    root, run_id = _runs_folder(runs, settings), history.find_run(run)
+    root = _choose_runs_folder(runs, settings)
+    run_id = history.find_run(run)
     if listed or labels is not None:
         faces.terminal.write_lines(face.list_words(run_id) if labels is None else face.write_labels(run_id, labels))
         return
-    asked = {name: value for name, value in given.items() if value is not None and value is not False}
-    faces.terminal.write_lines(face.correct(run_id, root, record, asked, table, by))
+    correction = {name: value for name, value in choices.items() if value is not None and value is not False}
+    faces.terminal.write_lines(face.correct(run_id, root, record, correction, table, by))
+    if rewrite:
+        faces.terminal.write_lines(face.rewrite(run_id, root, model))
 
 
-@command()
+@register_command()
 def review(
     run: _RUN = "last",
     *,
@@ -483,16 +501,18 @@ def review(
     from ..run import history  # noqa: PLC0415  loads the ledger
     from . import review as face  # noqa: PLC0415  the whole team
 
-    root, run_id = _runs_folder(runs, settings), history.find_run(run)
-    rows = face.rows_of(run_id, top)
+    root = _choose_runs_folder(runs, settings)
+    run_id = history.find_run(run)
+    rows = face.list_run_rows(run_id, top)
     if as_json or not (sys.stdin.isatty() and sys.stdout.isatty()) or not rows:
-        faces.terminal.write_lines(face.as_lines(rows, as_json=as_json, is_blind=blind))
+        faces.terminal.write_lines(face.write_lines(rows, as_json=as_json, is_blind=blind))
         return
-    say, ask = faces.terminal.write_out, input
+    say = faces.terminal.write_out
+    ask = input
     faces.terminal.write_lines(face.review(run_id, rows, root, by, is_blind=blind, say=say, ask=ask))
 
 
-@command()
+@register_command()
 def forget(run: _RUN) -> None:
     """Remove a run from the ledger; its run folder stays."""
     from ..ledger import Ledger  # noqa: PLC0415
@@ -504,20 +524,21 @@ def forget(run: _RUN) -> None:
     typer.echo(f"Removed from the ledger: {run_id}. Its run folder, if there is one, was left as it is.")
 
 
-@command()
+@register_command()
 def export(run: _RUN, *, to: str, export_out: Path | None, runs: Path | None, settings: Path | None) -> None:
     """Export the report of a run in other formats. For example, `--to html,docx,xlsx,ris`."""
     from willowbark.agents.exports import write  # noqa: PLC0415
 
     from ..run import history  # noqa: PLC0415  loads the ledger
 
-    root = _runs_folder(runs, settings)
-    run_id, formats = history.find_run(run, root), [name.strip().lower() for name in to.split(",")]
+    root = _choose_runs_folder(runs, settings)
+    run_id = history.find_run(run, root)
+    formats = [name.strip().lower() for name in to.split(",")]
     report = history.load_report(root, run_id)
     faces.terminal.write_lines(map(str, write(report, export_out or root / run_id, formats)))
 
 
-@command("condition", "quiet", epilog=EXIT_CODES)
+@register_command("condition", "quiet", epilog=EXIT_CODES)
 def read(
     file: Annotated[
         Path, Argument(help="RIS, NBIB, BibTeX, EndNote, CSV, PubMed XML, JSON lines, PDF, …; - reads standard input.")
@@ -525,15 +546,15 @@ def read(
     *,
     read_out: Path | None,
     read_to: Literal["jsonl", "csv"] | None,
-    **given: Any,
+    **choices: Any,
 ) -> None:
     """Extract what each record in a file compared and found. Studies as JSON lines, or their comparisons as CSV."""
     from willowbark.tools.appraisal.appraised import load_reader  # noqa: PLC0415
 
-    faces.read.read_file(file, load_reader(), out=read_out, to=read_to, **given)
+    faces.read.read_file(file, load_reader(), out=read_out, to=read_to, **choices)
 
 
-@command("model", "settings", "batch")
+@register_command("model", "settings", "batch")
 def screen(
     file: Annotated[Path, Argument(metavar="CONDITIONS", help="CSV with a column `condition`.")],
     *,
@@ -543,7 +564,7 @@ def screen(
     screen_out: Path,
     most_records: int,
     quiet: bool,
-    **given: Any,
+    **choices: Any,
 ) -> int:
     """Screen many conditions for drugs.
 
@@ -562,10 +583,12 @@ def screen(
     from ..screening.tables import TableFolder, has_parquet  # noqa: PLC0415
 
     complain = faces.terminal.complain
-    options = _run_options(given)
+    options = _make_run_options(choices)
     settings = options.chosen()
-    names, wanted = read_names(file, CONDITION_COLUMNS), read_names(drugs, DRUG_COLUMNS) if drugs else []
-    searched, reads = open_library(library, complain) if library else None, engine_of(engine)
+    names = read_names(file, CONDITION_COLUMNS)
+    candidates = read_names(drugs, DRUG_COLUMNS) if drugs else []
+    searched = open_library(library, complain) if library else None
+    reads = engine_of(engine)
     for line in searched.contents.unread if searched else ():
         complain(f"library {library}: {line}")
     model = None
@@ -576,14 +599,14 @@ def screen(
         asyncio.run(model.check())
     elif options.batch:
         raise UsageError("--batch: name the model that reads: --model openai/… or anthropic/…")
-    beside = [searched.folder / STORE_FILE] if searched else []
-    with StudyShelf(DEFAULT_PATH.parent / STORE_FILE, beside, complain) as shelf:
+    stores = [searched.folder / STORE_FILE] if searched else []
+    with StudyShelf(DEFAULT_PATH.parent / STORE_FILE, stores, complain) as shelf:
         done = screen(
             names,
             searched,
             reads,
             screen_out,
-            drugs=wanted,
+            drugs=candidates,
             most=most_records,
             tell=(lambda _: None) if quiet else complain,
             limiter=None if engine == "local" else ClusterLimiter(),
@@ -591,8 +614,8 @@ def screen(
             shelf=shelf,
             corrections=read_corrections(corrections_beside(DEFAULT_PATH)),
         )
-    for said in (*(f"{each}; skipped" for each in done.refused), *dict.fromkeys(done.by_model.unread)):
-        complain(said)
+    for notice in (*(f"{file_name}; skipped" for file_name in done.refused), *dict.fromkeys(done.by_model.unread)):
+        complain(notice)
     if done.empty:
         complain(f"no record on {', '.join(done.empty[:10])}{' and others' if done.empty[10:] else ''}")
     if not has_parquet():
@@ -608,26 +631,26 @@ def screen(
     return _LEFT_OUT if done.by_model.due and not done.by_model.held else 0
 
 
-@command("library", "model", "settings", "depth", "offline", group=watch, name="add")
+@register_command("library", "model", "settings", "depth", "offline", group=watch, name="add")
 def watch_add(
-    question: Annotated[str, Argument(help="The question to repeat.")], *, workspace: Path, **given: Any
+    question: Annotated[str, Argument(help="The question to repeat.")], *, workspace: Path, **choices: Any
 ) -> None:
     """Add a question to repeat, with its options."""
-    typer.echo(f"Watched as {faces.runs.add_watch(workspace / faces.runs.WATCHED, question, given)}.")
+    typer.echo(f"Watched as {faces.runs.add_watch(workspace / faces.runs.WATCHED, question, choices)}.")
 
 
-@command(group=watch, name="run")
+@register_command(group=watch, name="run")
 def watch_run(*, workspace: Path, as_json: bool, quiet: bool) -> int:
     """Repeat the questions and print what changed. Exit code 10: something changed; 4: a question failed."""
     folder = workspace / faces.runs.WATCHED
     moved, code = faces.runs.run_watches(folder, (lambda _: None) if quiet else _print_err, _print_err)
-    told = json.dumps(moved, indent=2, ensure_ascii=False) if as_json else faces.runs.as_markdown(moved)
+    text = json.dumps(moved, indent=2, ensure_ascii=False) if as_json else faces.runs.write_markdown(moved)
     if as_json or moved or not code:
-        faces.terminal.write_out(told)
+        faces.terminal.write_out(text)
     return code
 
 
-@command(group=watch, name="list")
+@register_command(group=watch, name="list")
 def watch_list(*, workspace: Path) -> None:
     """List the watched questions."""
     faces.terminal.write_lines(faces.runs.list_watches(workspace / faces.runs.WATCHED))
@@ -663,30 +686,32 @@ def _build(folder: Path, source: Path | None, *, must_exist: bool, quiet: bool, 
     if source is None:
         raise UsageError("name the files of records, or their folder: --from PATH")
     look_up = None if no_look_up else _look_up
-    held = build_library(folder, source, (lambda _: None) if quiet else tell, must_exist=must_exist, look_up=look_up)
-    for name, about in held.files.items():
+    manifest = build_library(
+        folder, source, (lambda _: None) if quiet else tell, must_exist=must_exist, look_up=look_up
+    )
+    for name, about in manifest.files.items():
         is_new = source.name == name or (source / name).exists()
         for line in about["unread_first"] if is_new and not quiet else ():
             faces.terminal.complain(f"{name}: {line}")
-    for name, why in held.refused.items():
-        faces.terminal.complain(f"{name}: {why}; skipped" if name not in held.files else f"{name}: {why}")
-    typer.echo(f"{held.records:,} records of {len(held.files):,} files in {folder}")
-    return _LEFT_OUT if held.refused else 0
+    for name, why in manifest.refused.items():
+        faces.terminal.complain(f"{name}: {why}; skipped" if name not in manifest.files else f"{name}: {why}")
+    typer.echo(f"{manifest.records:,} records of {len(manifest.files):,} files in {folder}")
+    return _LEFT_OUT if manifest.refused else 0
 
 
-@command(group=library, name="build")
+@register_command(group=library, name="build")
 def library_build(folder: _FOLDER, *, source: Path | None, no_look_up: bool, quiet: bool) -> int:
     """Build a library from files of records, or continue an interrupted build. Exit code 4: some files were skipped."""
     return _build(folder, source, must_exist=False, quiet=quiet, no_look_up=no_look_up)
 
 
-@command(group=library, name="update")
+@register_command(group=library, name="update")
 def library_update(folder: _FOLDER, *, source: Path | None, no_look_up: bool, quiet: bool) -> int:
     """Add new files to a library. PubMed's revisions replace records, its deletions remove them."""
     return _build(folder, source, must_exist=True, quiet=quiet, no_look_up=no_look_up)
 
 
-@command(group=library, name="read")
+@register_command(group=library, name="read")
 def library_read(folder: _FOLDER, *, quiet: bool) -> None:
     """Read a library once, for runs and screenings to take from. If interrupted, run it again to continue."""
     from willowbark.tools.library import open_library  # noqa: PLC0415
@@ -702,7 +727,7 @@ def library_read(folder: _FOLDER, *, quiet: bool) -> None:
         typer.echo(done.table)
 
 
-@command(group=library, name="info")
+@register_command(group=library, name="info")
 def library_info(folder: _FOLDER) -> None:
     """Print what a library holds: records, years, files, size, last update, studies read."""
     from tantivy import Query  # noqa: PLC0415
@@ -710,34 +735,34 @@ def library_info(folder: _FOLDER) -> None:
     from willowbark.tools.library.building import Manifest  # noqa: PLC0415
     from willowbark.tools.library.index import open_index  # noqa: PLC0415
 
-    held = Manifest.of(folder)
+    manifest = Manifest.of(folder)
     size = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
     ends = {end: {end: {"field": "day"}} for end in ("min", "max")}
     days = open_index(folder).searcher().aggregate(Query.all_query(), ends)
     first, last = (int(days[end]["value"] or 0) // 10000 for end in ends)
     lines = [
-        f"records: {held.records:,}",
+        f"records: {manifest.records:,}",
         f"years: {first} to {last}" if last else "years: none",
-        f"files: {len(held.files):,}, the last of them {max(held.files, default='none')}",
-        f"taken out: {len(held.deleted):,}",
+        f"files: {len(manifest.files):,}, the last of them {max(manifest.files, default='none')}",
+        f"taken out: {len(manifest.deleted):,}",
         f"size: {size / 1e9:.2f} GB",
-        f"updated: {held.updated or 'never'}",
+        f"updated: {manifest.updated or 'never'}",
         *(f"studies: {line}" for line in faces.doctor.describe_studies(folder)),
     ]
-    faces.terminal.write_lines([*lines, *(f"skipped: {name}: {why}" for name, why in held.refused.items())])
+    faces.terminal.write_lines([*lines, *(f"skipped: {name}: {why}" for name, why in manifest.refused.items())])
 
 
-@command(group=library, name="verify")
+@register_command(group=library, name="verify")
 def library_verify(folder: _FOLDER, *, source: Path | None) -> int:
     """Check that a library is complete. With --from, also compare the checksums of the files it was built from."""
     from willowbark.tools.library.building import verify_library  # noqa: PLC0415
 
-    found = list(verify_library(folder, source))
-    faces.terminal.write_lines(found or [f"{folder}: sound"])
-    return _LEFT_OUT if found else 0
+    problems = list(verify_library(folder, source))
+    faces.terminal.write_lines(problems or [f"{folder}: sound"])
+    return _LEFT_OUT if problems else 0
 
 
-@command(group=studio, name="export")
+@register_command(group=studio, name="export")
 def studio_export(
     folder: Annotated[Path, Argument(metavar="DIR", help="Target folder, created if missing.")], *, team_model: str
 ) -> None:

@@ -89,7 +89,7 @@ def check_folders(folders: Mapping[str, Path]) -> list[str]:
     """Print whether folders, or those in which they would be made, can be written to; return what cannot."""
     faults = list[str]()
     for name, folder in folders.items():
-        existing = next((each for each in (folder, *folder.absolute().parents) if each.exists()), Path("/"))
+        existing = next((parent for parent in (folder, *folder.absolute().parents) if parent.exists()), Path("/"))
         is_writable = existing.is_dir() and os.access(existing, os.W_OK | os.X_OK)
         write_lines([f"{name:<11} {folder} ({'can' if is_writable else 'CANNOT'} be written to)"])
         if not is_writable:
@@ -111,7 +111,8 @@ def describe_studies(folder: Path) -> list[str]:
 def check_studies(folder: Path) -> list[str]:
     """Print how many studies a folder's store holds, by which reader; return what is wrong with it."""
     try:
-        lines, faults = describe_studies(folder), list[str]()
+        lines = describe_studies(folder)
+        faults = list[str]()
     except UsageError as error:
         lines = faults = [str(error)]
     write_lines(f"{'Studies' if place == 0 else '':<11} {line}" for place, line in enumerate(lines))
@@ -127,10 +128,10 @@ def check_library(settings: Settings, *, is_offline: bool) -> list[str]:
         return []
     library = open_library(path or BUNDLED, complain)
     write_lines([f"Library     {library.summary}{'' if path is None else '; no source is asked'}"])
-    held = library.contents
-    write_lines([f"            {line}" for line in held.unread])
+    contents = library.contents
+    write_lines([f"            {line}" for line in contents.unread])
     faults = check_studies(library.folder) if path not in (None, BUNDLED) else []
-    return faults if held.publications + held.trials else [*faults, f"the library {path} holds no records"]
+    return faults if contents.publications + contents.trials else [*faults, f"the library {path} holds no records"]
 
 
 def check_weights() -> list[str]:
@@ -159,16 +160,16 @@ def check_sources(settings: Settings) -> Diagnosis:
     from willowbark.tools.contracts.known_items import asked_sources  # noqa: PLC0415
 
     endpoints = Endpoints.public()
-    addresses = addresses_of(endpoints, settings)
-    wanted = {*addresses, *asked_sources()}
-    names = [name for name in cards() if name in wanted and name in endpoints.by_source]
+    addresses = list_addresses(endpoints, settings)
+    to_reach = {*addresses, *asked_sources()}
+    names = [name for name in cards() if name in to_reach and name in endpoints.by_source]
     contacts = asyncio.run(contact_sources(names, endpoints))
     write_lines([f"Source      {contact.line}" for contact in contacts])
     write_lines([*describe_unused(addresses, endpoints), *describe_wires()])
     unwell = [contact for contact in contacts if contact.outcome != "answered"]
     searched = [contact for contact in contacts if contact.source in addresses]
     if searched and all(contact.outcome == "silent" for contact in searched):
-        return Diagnosis(3, unreachable_advice(addresses))
+        return Diagnosis(3, advise_unreachable(addresses))
     if searched and all(contact.outcome in ("silent", "refused") for contact in searched):
         return Diagnosis(3, f"no source that is searched gave an answer; {_OFFLINE}")
     if unwell:
@@ -178,10 +179,10 @@ def check_sources(settings: Settings) -> Diagnosis:
 
 def describe_installation() -> Iterator[str]:
     """Describe Python, packages, extras and keys, one per line."""
-    yield f"Willowbark  {_version('willowbark')}"
+    yield f"Willowbark  {_find_version('willowbark')}"
     yield f"Python      {platform.python_version()} on {sys.platform}"
-    yield f"Packages    {', '.join(f'{name} {_version(name)}' for name in _PACKAGES)}"
-    for name, installed in extras().items():
+    yield f"Packages    {', '.join(f'{name} {_find_version(name)}' for name in _PACKAGES)}"
+    for name, installed in list_extras().items():
         yield f"Extra       {name}: " + ("installed" if installed else advise_extra(name))
     effects = {card.key: card.without_key for card in cards().values() if card.key and card.without_key}
     effects["NCBI_EMAIL"] = "Crossref is asked once a second, not 3 times"
@@ -212,37 +213,37 @@ def describe_wires() -> Iterator[str]:
         yield f"Wire        {source}: asked over {passing.wire} since {passing.since}, as it refused {refused}"
 
 
-def extras() -> dict[str, bool]:
+def list_extras() -> dict[str, bool]:
     """Check which extras are installed, with all their packages and the provider's library."""
     needed = {name: [provider.library.replace(".", "-")] for name, provider in PROVIDERS.items()}
     for requirement in requires("willowbark") or []:
-        if found := _EXTRA.match(requirement):
-            needed.setdefault(found["extra"], []).append(found["package"])
-    return {name: all(map(_version, packages)) for name, packages in needed.items()}
+        if match := _EXTRA.match(requirement):
+            needed.setdefault(match["extra"], []).append(match["package"])
+    return {name: all(map(_find_version, packages)) for name, packages in needed.items()}
 
 
-def _version(package: str) -> str | None:
+def _find_version(package: str) -> str | None:
     try:
         return version(package)
     except PackageNotFoundError:
         return None
 
 
-def addresses_of(endpoints: Endpoints, settings: Settings) -> dict[str, str]:
+def list_addresses(endpoints: Endpoints, settings: Settings) -> dict[str, str]:
     """Return the base URLs of the sources to search; UsageError if one lacks the key it needs."""
     endpoints.require(settings.tools.sources)
     return {name: endpoints[name].base_url for name in settings.tools.sources if name in endpoints.by_source}
 
 
-def unreachable_advice(addresses: Mapping[str, str]) -> str:
+def advise_unreachable(addresses: Mapping[str, str]) -> str:
     """Say in one line what cannot be reached and what to do."""
     hosts = ", ".join(sorted({urlsplit(address).netloc for address in addresses.values()}))
     return f"the public sources can't be reached ({hosts}): check the network, or {_OFFLINE}"
 
 
-def reachable(addresses: Mapping[str, str], *, enough: int | None = None) -> set[str]:
+def find_reachable(addresses: Mapping[str, str], *, enough: int | None = None) -> set[str]:
     """Find the sources whose base URLs (or proxies) accept a connection, trying all at once; stop after `enough`."""
-    found = set[str]()
+    answering = set[str]()
 
     def connect(source: str, address: str) -> None:
         parts = urlsplit(address)
@@ -252,14 +253,14 @@ def reachable(addresses: Mapping[str, str], *, enough: int | None = None) -> set
                 parts = urlsplit(proxy if "://" in proxy else f"http://{proxy}")
             port = parts.port or (80 if parts.scheme == "http" else 443)
             with socket.create_connection((parts.hostname or "", port), timeout=REACH_TIMEOUT_S):
-                found.add(source)
+                answering.add(source)
 
-    threads = [threading.Thread(target=connect, args=each, daemon=True) for each in addresses.items()]
+    threads = [threading.Thread(target=connect, args=address, daemon=True) for address in addresses.items()]
     for thread in threads:  # threads, as looking up a name in a broken network may take longer than the timeout
         thread.start()
     deadline = time.monotonic() + REACH_TIMEOUT_S
-    while any(each.is_alive() for each in threads) and time.monotonic() < deadline:
-        if enough is not None and len(found) >= enough:
+    while any(thread.is_alive() for thread in threads) and time.monotonic() < deadline:
+        if enough is not None and len(answering) >= enough:
             break
         time.sleep(0.01)
-    return set(found)
+    return set(answering)

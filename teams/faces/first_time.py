@@ -52,16 +52,17 @@ def set_up(folder: Path, talk: Conversation | None = None, endpoints: Endpoints 
     """
     if talk is None and not (sys.stdin.isatty() and sys.stderr.isatty()):
         raise UsageError(NOT_A_TERMINAL)
-    asked = talk or Conversation()
-    asked.tell("Three questions; Enter takes the answer in brackets. Keys stay in the environment or the keyring.")
-    model = _ask_model(asked)
-    _ask_keys(asked, model)
-    email = _ask_email(asked)
+    talk = talk or Conversation()
+    talk.tell("Three questions; Enter takes the answer in brackets. Keys stay in the environment or the keyring.")
+    model = _ask_model(talk)
+    _ask_keys(talk, model)
+    email = _ask_email(talk)
     settings = Settings().overridden({"llm.model": model, "tools.pubmed.email": email or None})
-    _write_settings(asked, folder / FILE_NAME, model, email)
-    works = [_try_model(asked, model, settings), _try_pubmed(asked, endpoints or Endpoints.public(), email)]
-    asked.tell('Now: willowbark ask "Which existing drugs might treat …?"')
-    return all(works)
+    _write_settings(talk, folder / FILE_NAME, model, email)
+    model_works = _try_model(talk, model, settings)
+    pubmed_works = _try_pubmed(talk, endpoints or Endpoints.public(), email)
+    talk.tell('Now: willowbark ask "Which existing drugs might treat …?"')
+    return model_works and pubmed_works
 
 
 def _ask_model(talk: Conversation) -> str:
@@ -132,12 +133,12 @@ def _try_model(talk: Conversation, model: str, settings: Settings) -> bool:
     if model == BASELINE:
         talk.tell("Model: the baseline is part of the package")
         return True
-    problem = asyncio.run(_problem_of_model(model, settings))
+    problem = asyncio.run(_find_model_problem(model, settings))
     talk.tell(f"Model {model}: {problem or 'answers'}")
     return not problem
 
 
-async def _problem_of_model(model: str, settings: Settings) -> str:
+async def _find_model_problem(model: str, settings: Settings) -> str:
     """Ask a model for one word; return why that failed, without keys, or nothing."""
     from willowbark.agents.asking import provider_error_line  # noqa: PLC0415  agents take most of a second
     from willowbark.agents.autogen import UserMessage  # noqa: PLC0415
@@ -159,7 +160,7 @@ async def _problem_of_model(model: str, settings: Settings) -> str:
 def _try_pubmed(talk: Conversation, endpoints: Endpoints, email: str) -> bool:
     from willowbark.tools.contracts.contact import contact_sources  # noqa: PLC0415  loads all sources
 
-    named = endpoints.model_copy(update={"email": email}) if email else endpoints
-    (contact,) = asyncio.run(contact_sources(["pubmed"], named))
+    identified = endpoints.model_copy(update={"email": email}) if email else endpoints
+    (contact,) = asyncio.run(contact_sources(["pubmed"], identified))
     talk.tell(f"Source {contact.line}")
     return contact.outcome == "answered"

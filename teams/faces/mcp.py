@@ -12,7 +12,7 @@ import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import ExitStack, aclosing, suppress
 from datetime import UTC, date, datetime, timedelta
-from itertools import product
+from itertools import chain, islice, product
 from pathlib import Path
 from textwrap import TextWrapper
 from typing import Any, Literal, NamedTuple, cast
@@ -33,6 +33,7 @@ from willowbark.agents.baseline import BaselineChatCompletionClient
 from willowbark.agents.findings import EvidenceDigest
 from willowbark.agents.report.charts import count_studies, forest_plots_of
 from willowbark.agents.report.content import DISCLAIMER
+from willowbark.agents.report.follow_up import AnswerWithin
 from willowbark.agents.report.model import ResearchReport
 from willowbark.agents.report.whole import WholeAnswer
 from willowbark.agents.specialist import SpecialistAgent
@@ -73,8 +74,8 @@ from ..run.correcting import ask_changes
 from ..run.history import runs_in_ledger, stored_report
 from ..run.options import RunOptions
 from ..run.research import research_stream, resume_stream
-from ..run.within import AnswerWithin, ask_within
-from .standard_input import lines_of_input
+from ..run.within import ask_within
+from .standard_input import read_lines
 
 HOST = "127.0.0.1"
 TOKEN_VARIABLE = "WILLOWBARK_MCP_TOKEN"  # noqa: S105  its name, not the token
@@ -313,7 +314,8 @@ class ResearchRun:
     """
 
     def __init__(self, run_id: str) -> None:
-        self.run_id, self.token = run_id, CancellationToken()
+        self.run_id = run_id
+        self.token = CancellationToken()
         self.task: asyncio.Task[ResearchReport] | None = None
         self.heard = [f"run {run_id}"]
         self.found = dict[str, EvidenceDigest]()
@@ -348,11 +350,15 @@ class Server(FastMCP[Any]):
     patience_s = 45.0
 
     def __init__(self, settings: Settings, transport: Transport, ledger: Path) -> None:
-        self._settings, self._transport, self._ledger = settings, transport, ledger
+        self._settings = settings
+        self._transport = transport
+        self._ledger = ledger
         self._known = dict[str, ResearchRun]()
         self._asked = dict[tuple[object, ...], str]()
         """Ids of the runs of this server by what was asked, so that the same question attaches to its run."""
-        self._sources = [each for each in settings.searched_sources if gives(each) in STUDIES and not takes_names(each)]
+        self._sources = [
+            source for source in settings.searched_sources if gives(source) in STUDIES and not takes_names(source)
+        ]
         self._offers: dict[str, tuple[ListedTool, type[BaseModel], Callable[[Any, _Context], _ToolResult]]] = {}
         for member in default_participants(BaselineChatCompletionClient(), settings):
             for tool in tools_of(member) if isinstance(member, SpecialistAgent) else ():
@@ -373,8 +379,8 @@ class Server(FastMCP[Any]):
         @self.resource(_RUNS, name="runs", mime_type="application/json")
         def list_runs() -> str:
             """The runs of this workspace, the latest first."""
-            shown = {"run_id", "question", "status", "stop_reason", "created_at", "rounds", "model", "cost_usd"}
-            runs = [run.model_dump(mode="json", include=shown) for run in runs_in_ledger(self._ledger)]
+            columns = {"run_id", "question", "status", "stop_reason", "created_at", "rounds", "model", "cost_usd"}
+            runs = [run.model_dump(mode="json", include=columns) for run in runs_in_ledger(self._ledger)]
             return json.dumps(runs, ensure_ascii=False)
 
         @self.resource(f"{_RUNS}/{{run_id}}/report.md", name="report.md", mime_type="text/markdown")
@@ -387,12 +393,12 @@ class Server(FastMCP[Any]):
             """A run's report as data."""
             return self._report_of(run_id).to_json()
 
-        for name, (title, told, text) in PROMPTS.items():
-            self.add_prompt(Prompt.from_function(prompt_of(text), name, title=title, description=told))
+        for name, (title, description, text) in PROMPTS.items():
+            self.add_prompt(Prompt.from_function(make_prompt(text), name, title=title, description=description))
 
     async def run_stdio_async(self) -> None:
         """Serve standard input and output until the input is closed or the process interrupted."""
-        lines = cast("AsyncFile[str]", lines_of_input())  # it is only iterated over
+        lines = cast("AsyncFile[str]", read_lines())  # it is only iterated over
         try:
             async with stdio_server(lines) as (messages, answers):
                 await self._mcp_server.run(messages, answers, self._mcp_server.create_initialization_options())
@@ -421,13 +427,13 @@ class Server(FastMCP[Any]):
             raise ToolError(f"there is no tool {name[:100]!r}; there are {', '.join(self._offers)}")
         _, args, answer = self._offers[own]
         try:
-            given = args.model_validate(arguments)
+            values = args.model_validate(arguments)
         except ValidationError as error:
             wrong = [f"{'.'.join(map(str, e['loc'])) or 'arguments'}: {wording_of(e)}" for e in error.errors()]
-            known = [f"{field} ({info.description})" for field, info in args.model_fields.items()]
-            raise ToolError(f"{'; '.join(wrong)}. The arguments are {', '.join(known)}.") from None
+            fields = [f"{field} ({info.description})" for field, info in args.model_fields.items()]
+            raise ToolError(f"{'; '.join(wrong)}. The arguments are {', '.join(fields)}.") from None
         try:
-            text, data = await answer(given, self.get_context())
+            text, data = await answer(values, self.get_context())
         except (ToolError, WillowbarkError):
             raise
         except Exception as error:
@@ -451,12 +457,12 @@ class Server(FastMCP[Any]):
         most: int = MOST_BYTES,
     ) -> None:
         """Offer a function as a tool, with its name and docstring."""
-        told = f"{answer.__doc__} At most {most // 1000} kB."
+        description = f"{answer.__doc__} At most {most // 1000} kB."
         title = TITLES.get(answer.__name__) or capital(answer.__name__.replace("_", " "))
         tool = ListedTool(
             name=answer.__name__,
             title=title,
-            description=told.replace("{sources}", ", ".join(self._sources)),
+            description=description.replace("{sources}", ", ".join(self._sources)),
             inputSchema=args.model_json_schema(schema_generator=Untitled),
             outputSchema=None if gives is None else gives.model_json_schema(schema_generator=Untitled),
             annotations=ToolAnnotations(
@@ -475,26 +481,28 @@ class Server(FastMCP[Any]):
         args = own if own in (PaperArgs, TrialArgs) else create_model(own.__name__, __base__=(pages, own))
         gives_studies = isinstance(tool, SourceTool) and tool.name.removeprefix("search_") in self._sources
 
-        async def answer(given: BaseModel, _: _Context) -> tuple[str, FoundPapers | None]:
-            values = given.model_dump(exclude_unset=True, include=set(own.model_fields))
-            if isinstance(given, PagedSince) and given.date_range is not None:
+        async def answer(call_args: BaseModel, _: _Context) -> tuple[str, FoundPapers | None]:
+            values = call_args.model_dump(exclude_unset=True, include=set(own.model_fields))
+            if isinstance(call_args, PagedSince) and call_args.date_range is not None:
                 if "mindate" in values:
                     raise ToolError("give either mindate or date_range")
-                values["mindate"] = first_day(given.date_range, datetime.now(UTC).date()).isoformat()
-            wanted = own(**values)
-            asking, size = tool, given.limit if isinstance(given, Paged) else 1
+                values["mindate"] = find_first_day(call_args.date_range, datetime.now(UTC).date()).isoformat()
+            own_args = own(**values)
+            asking = tool
+            size = call_args.limit if isinstance(call_args, Paged) else 1
             if isinstance(tool, SourceTool) and "page" in own.model_fields:
                 asking = SourceTool(tool.dump_component().config["source"], max_results=size)
-            found = await self._ask(asking, wanted)
-            _raise_failed(found)
-            if asking is tool and isinstance(given, Paged):
-                page = slice((given.page - 1) * size, given.page * size)
-                found = [reply.model_copy(update={"records": reply.records[page]}) for reply in found]
-            is_whole = isinstance(wanted, PaperArgs) and wanted.full_text
-            text = bounded(ToolReply(replies=found), TEXT_BYTES if is_whole else MOST_BYTES)
-            return text, found_papers(found[0]) if gives_studies else None
+            replies = await self._ask(asking, own_args)
+            _raise_failed(replies)
+            if asking is tool and isinstance(call_args, Paged):
+                page = slice((call_args.page - 1) * size, call_args.page * size)
+                replies = [reply.model_copy(update={"records": reply.records[page]}) for reply in replies]
+            is_whole = isinstance(own_args, PaperArgs) and own_args.full_text
+            text = bound_reply(ToolReply(replies=replies), TEXT_BYTES if is_whole else MOST_BYTES)
+            return text, list_papers(replies[0]) if gives_studies else None
 
-        answer.__name__, answer.__doc__ = name or tool.name, tool.description
+        answer.__name__ = name or tool.name
+        answer.__doc__ = tool.description
         most = TEXT_BYTES if own is PaperArgs else MOST_BYTES
         self._offer(answer, args, FoundPapers if gives_studies else None, most)
 
@@ -507,14 +515,14 @@ class Server(FastMCP[Any]):
         query = preprocess_query(args.query)
 
         async def ask(source: str) -> SourceReply:
-            asked = search_args(source)(query=query, page=args.page)  # type: ignore[call-arg]
-            return (await self._ask(SourceTool(source, max_results=args.limit), asked))[0]
+            source_args = search_args(source)(query=query, page=args.page)  # type: ignore[call-arg]
+            return (await self._ask(SourceTool(source, max_results=args.limit), source_args))[0]
 
         replies = await asyncio.gather(*map(ask, self._sources))
         _raise_failed(replies)
-        found = rank(query, merge(record for reply in replies for record in reply.records))
+        records = rank(query, merge(record for reply in replies for record in reply.records))
         failed = [f"{reply.source}: {', '.join(reply.warnings)}" for reply in replies if reply.status in _WAYS_OUT]
-        hits = Hits(results=[_hit(record) for record in found], failed=failed)
+        hits = Hits(results=[_hit(record) for record in records], failed=failed)
         while len(text := hits.model_dump_json().encode()) > MOST_BYTES:
             hits = hits.model_copy(update={"results": hits.results[:-1]})
         return text.decode(), hits
@@ -531,32 +539,33 @@ class Server(FastMCP[Any]):
         return whole.model_dump_json(), whole
 
     async def _fetch_record(self, args: FetchArgs) -> Fetched:
-        found = await self._record(args.id, full_text=args.part is not None)
-        if found is None:
+        record = await self._record(args.id, full_text=args.part is not None)
+        if record is None:
             raise ToolError(f"there is no record {args.id}; take an id from `search`")
-        marks = _marks_of(found)
+        marks = _list_marks(record)
         about = {
-            "source": found.citation.source,
-            "date": found.citation.date,
-            "authors": ", ".join(found.citation.authors[:10]),
-            "identifiers": ", ".join(sorted(found.identifiers)),
+            "source": record.citation.source,
+            "date": record.citation.date,
+            "authors": ", ".join(record.citation.authors[:10]),
+            "identifiers": ", ".join(sorted(record.identifiers)),
             **({"flags": ", ".join(marks)} if marks else {}),
         }
         if args.part is None:
-            return Fetched(_hit(found), found.content, about)
-        sections = {place.title: place.text for place in places(found)}
+            return Fetched(_hit(record), record.content, about)
+        sections = {place.title: place.text for place in places(record)}
         if not sections:
-            why = found.paper.full_text_unread if found.paper else None
+            why = record.paper.full_text_unread if record.paper else None
             raise ToolError(f"{args.id} has no open full text{f' ({why})' if why else ''}; leave part out")
         about["parts"] = "; ".join(sections)
         text = choose_part(args.part, sections, "full text", args.id)
-        return Fetched(_hit(found), text, about)
+        return Fetched(_hit(record), text, about)
 
     async def _fetch_run(self, args: FetchArgs) -> Fetched:
         run_id = args.id.removeprefix("run:")
         report = await asyncio.to_thread(self._report_of, run_id)
-        markdown, appendix = report.to_markdown(), report.to_appendix()
-        sections = {"report": markdown, "appendix": appendix, **headed_parts(markdown)}
+        markdown = report.to_markdown()
+        appendix = report.to_appendix()
+        sections = {"report": markdown, "appendix": appendix, **split_parts(markdown)}
         text = choose_part(args.part or "report", sections, "report", args.id)
         hit = Hit(id=args.id, title=report.title, url=f"{_RUNS}/{run_id}/report.md")
         return Fetched(hit, text, {"parts": "; ".join(sections), "date": f"{report.generated_at:%Y-%m-%d}"})
@@ -604,15 +613,15 @@ class Server(FastMCP[Any]):
         run = self._find_run(args) or self._start(args)
         assert run.task is not None
         end = asyncio.get_running_loop().time() + self.patience_s
-        told = 0
+        reported = 0
         while True:
-            while told < len(run.heard):
-                line = run.heard[told]
+            while reported < len(run.heard):
+                line = run.heard[reported]
                 with suppress(*_CLIENT_LEFT):  # the run goes on
-                    if told == 0:
+                    if reported == 0:
                         await context.info(line)
-                    await context.report_progress(told, message=line)
-                told += 1
+                    await context.report_progress(reported, message=line)
+                reported += 1
             left = end - asyncio.get_running_loop().time()
             if run.task.done() or left <= 0:
                 break
@@ -623,7 +632,7 @@ class Server(FastMCP[Any]):
 
     def _find_run(self, args: ResearchArgs) -> ResearchRun | None:
         """Find the run that a call asks for again: the one named, or the one that has the same question."""
-        key = _question_key(args)
+        key = _make_question_key(args)
         run_id = args.run_id or (None if args.again else self._asked.get(key))
         run = self._known.get(run_id or "")
         if run is None or run.task is None:
@@ -633,13 +642,13 @@ class Server(FastMCP[Any]):
 
     def _start(self, args: ResearchArgs) -> ResearchRun:
         """Start or resume a run, which goes on without its client."""
-        earlier = args.run_id or (None if args.again else self._asked.get(_question_key(args)))
+        earlier = args.run_id or (None if args.again else self._asked.get(_make_question_key(args)))
         run = ResearchRun(earlier or new_run_id(args.question or ""))
         run.task = asyncio.create_task(self._follow(args, run, is_new=earlier is None))
         run.task.add_done_callback(_note_failure)
         self._known[run.run_id] = run
         if args.question is not None:
-            self._asked[_question_key(args)] = run.run_id
+            self._asked[_make_question_key(args)] = run.run_id
         return run
 
     def _tell(self, report: ResearchReport, run_id: str) -> tuple[str, ResearchAnswer]:
@@ -650,7 +659,7 @@ class Server(FastMCP[Any]):
 
     def _tell_so_far(self, run: ResearchRun, args: ResearchArgs) -> tuple[str, ResearchAnswer]:
         """Tell what stands of a run that goes on."""
-        lines = [line for digest in run.found.values() for line in digest.lines][:MOST_SO_FAR]
+        lines = islice(chain.from_iterable(digest.lines for digest in run.found.values()), MOST_SO_FAR)
         whole = [line.model_copy(update={"quote": take_whole(line.quote)}) for line in lines]
         summary = (
             f"Still running: call `research` again with run_id {run.run_id}, or the same question. "
@@ -670,15 +679,15 @@ class Server(FastMCP[Any]):
     async def _follow(self, args: ResearchArgs, run: ResearchRun, *, is_new: bool) -> ResearchReport:
         """Follow a run to its report."""
         problem = "it ended without a report"
-        given: dict[str, Any] = {"endpoints": self._transport.endpoints, "cancellation_token": run.token}
+        choices: dict[str, Any] = {"endpoints": self._transport.endpoints, "cancellation_token": run.token}
         with Ledger(self._ledger) if is_new else Ledger.existing(self._ledger) as ledger:
             if is_new:
                 new = RunOptions(settings=self._settings, **args.model_dump(exclude={"run_id", "again"}))
-                stream = research_stream(new, ledger=ledger, run_id=run.run_id, **given)
+                stream = research_stream(new, ledger=ledger, run_id=run.run_id, **choices)
             elif ledger.run(run.run_id).status == "complete":
                 return self._report_of(run.run_id)
             else:
-                stream = resume_stream(run.run_id, ledger, **given)
+                stream = resume_stream(run.run_id, ledger, **choices)
             async with aclosing(stream):
                 async for event in stream:
                     if event.report is not None:
@@ -702,7 +711,7 @@ class Server(FastMCP[Any]):
         return self._tell(report, args.run_id)
 
 
-def _question_key(args: ResearchArgs) -> tuple[object, ...]:
+def _make_question_key(args: ResearchArgs) -> tuple[object, ...]:
     """Return what makes two calls ask the same: the words of the question, depth and rounds."""
     return " ".join((args.question or "").casefold().split()).rstrip("?. "), args.depth, args.max_iterations
 
@@ -721,36 +730,36 @@ def take_whole(quote: str) -> str:
     return f"{whole} […]" if whole else ""
 
 
-def headed_parts(markdown: str) -> dict[str, str]:
+def split_parts(markdown: str) -> dict[str, str]:
     """Split a report's Markdown at its second-level headings; the text of each by its heading."""
     pieces = re.split(r"^## (.+)$", markdown, flags=re.MULTILINE)
     return {title.strip(): text.strip() for title, text in zip(pieces[1::2], pieces[2::2], strict=True)}
 
 
-def choose_part(asked: str, parts: Mapping[str, str], whole: str, name: str) -> str:
+def choose_part(part: str, parts: Mapping[str, str], whole: str, name: str) -> str:
     """Return a part by its heading, in any case, or by its beginning; all of them for `whole`.
 
     Raises:
         ToolError: there is no such part; lists those that there are.
     """
-    wanted = asked.strip().casefold()
-    if wanted == whole and whole not in parts:
+    heading = part.strip().casefold()
+    if heading == whole and whole not in parts:
         return "\n\n".join(f"{title}\n{text}" for title, text in parts.items())
     for title, text in parts.items():
-        if title.casefold() == wanted:
+        if title.casefold() == heading:
             return text
     for title, text in parts.items():
-        if title.casefold().startswith(wanted):
+        if title.casefold().startswith(heading):
             return text
-    raise ToolError(f"{name} has no part {asked[:60]!r}; there are {'; '.join([whole, *parts][:40])}")
+    raise ToolError(f"{name} has no part {part[:60]!r}; there are {'; '.join([whole, *parts][:40])}")
 
 
-def prompt_of(text: str) -> Callable[..., str]:
+def make_prompt(text: str) -> Callable[..., str]:
     """Return a prompt's function, whose arguments are the slots of its text."""
     slots = re.findall(r"{(\w+)}", text)
 
-    def fill(**given: str) -> str:
-        return text.format(**given)
+    def fill(**values: str) -> str:
+        return text.format(**values)
 
     parameters = [inspect.Parameter(slot, inspect.Parameter.KEYWORD_ONLY, annotation=str) for slot in slots]
     fill.__signature__ = inspect.Signature(parameters, return_annotation=str)  # type: ignore[attr-defined]
@@ -766,10 +775,10 @@ def _raise_failed(replies: Sequence[SourceReply]) -> None:
         raise ToolError(f"{why}. What to do: {_WAYS_OUT[failed[0].status]}.")
 
 
-def first_day(span: str, today: date) -> date:
+def find_first_day(span: str, today: date) -> date:
     """Return the day with which a span that ends today begins.
 
-    >>> first_day("30d", date(2026, 3, 31)), first_day("1y", date(2026, 3, 31))
+    >>> find_first_day("30d", date(2026, 3, 31)), find_first_day("1y", date(2026, 3, 31))
     (datetime.date(2026, 3, 1), datetime.date(2025, 3, 31))
     """
     days = round(int(span[:-1]) * _DAYS[span[-1]])
@@ -779,37 +788,37 @@ def first_day(span: str, today: date) -> date:
         return date.min
 
 
-def found_papers(reply: SourceReply) -> FoundPapers:
+def list_papers(reply: SourceReply) -> FoundPapers:
     """Return a reply's records as data of at most `FOUND_BYTES`, with as much of the abstracts as fits."""
-    found = FoundPapers(query=reply.query, count=0, total=reply.total, papers=[])
+    papers_found = FoundPapers(query=reply.query, count=0, total=reply.total, papers=[])
     for length in ABSTRACTS:
-        papers = [_paper(record, length) for record in reply.records]
-        found = FoundPapers(query=reply.query, count=len(papers), total=reply.total, papers=papers)
-        if len(found.model_dump_json().encode()) <= FOUND_BYTES:
-            return found
-    while found.papers and len(found.model_dump_json().encode()) > FOUND_BYTES:
-        papers = found.papers[:-1]
-        found = found.model_copy(update={"papers": papers, "count": len(papers), "truncated": True})
-    return found
+        papers = [_make_paper(record, length) for record in reply.records]
+        papers_found = FoundPapers(query=reply.query, count=len(papers), total=reply.total, papers=papers)
+        if len(papers_found.model_dump_json().encode()) <= FOUND_BYTES:
+            return papers_found
+    while papers_found.papers and len(papers_found.model_dump_json().encode()) > FOUND_BYTES:
+        papers = papers_found.papers[:-1]
+        papers_found = papers_found.model_copy(update={"papers": papers, "count": len(papers), "truncated": True})
+    return papers_found
 
 
-def _paper(record: Evidence, length: int) -> FoundPaper:
+def _make_paper(record: Evidence, length: int) -> FoundPaper:
     cited = record.citation
-    shown = readable(record)  # this is data, outside the marked blocks
-    body = visible(shown.content.removeprefix(shown.citation.title))
+    screened = readable(record)  # this is data, outside the marked blocks
+    body = visible(screened.content.removeprefix(screened.citation.title))
     return FoundPaper(
         id=record.key,
-        title=one_line(shown.citation.title, 200),
+        title=one_line(screened.citation.title, 200),
         url=cited.url,
         source=cited.source,
         date=cited.date,
         authors=cited.authors[: cited.MAX_AUTHORS_IN_CITATION],
         abstract=one_line(body, length) if length else "",
-        marks=_marks_of(record),
+        marks=_list_marks(record),
     )
 
 
-def _marks_of(record: Evidence) -> list[str]:
+def _list_marks(record: Evidence) -> list[str]:
     marks = [flag.replace("_", " ") for flag in flags_of(record)]
     return [*marks, "preprint"] if record.is_preprint else marks
 
@@ -818,19 +827,19 @@ def _hit(record: Evidence) -> Hit:
     return Hit(id=record.key, title=one_line(record.citation.title, 200), url=record.citation.url)
 
 
-def bounded(found: ToolReply, most_bytes: int = MOST_BYTES) -> str:
+def bound_reply(tool_reply: ToolReply, most_bytes: int = MOST_BYTES) -> str:
     """Format replies as text of at most so many bytes; those of which something was cut are `truncated`.
 
     Full texts that do not fit are cut to excerpts before abstracts are.
     """
     marker = new_marker()
-    text = found.as_text(marker)
+    text = tool_reply.as_text(marker)
     if len(text.encode()) <= most_bytes:
         return text
-    found = ToolReply(replies=[_excerpt(reply) for reply in found.replies])
+    tool_reply = ToolReply(replies=[_cut_reply(reply) for reply in tool_reply.replies])
     for is_bare, (length, most) in product((False, True), CUTS):  # bare: without metadata, which may be long itself
         replies = []
-        for reply in found.replies:
+        for reply in tool_reply.replies:
             records = []
             for record in reply.records[:most]:
                 cut = {"content": f"{record.content[:length]}…"} if len(record.content) > length else {}
@@ -843,7 +852,7 @@ def bounded(found: ToolReply, most_bytes: int = MOST_BYTES) -> str:
     return text
 
 
-def _excerpt(reply: SourceReply) -> SourceReply:
+def _cut_reply(reply: SourceReply) -> SourceReply:
     """Cut the full texts of a reply to excerpts."""
     records = [excerpted(record) for record in reply.records]
     return reply.model_copy(update={"records": records, "truncated": records != reply.records})
@@ -856,7 +865,7 @@ async def serve(options: RunOptions, ledger: Path, port: int | None, say: Callab
     and the token if the environment sets none. UsageError for invalid settings, keys or token, or a port that is taken.
     """
     settings = options.chosen()
-    named = token_from(os.environ, TOKEN_VARIABLE) if port is not None else None
+    own_token = token_from(os.environ, TOKEN_VARIABLE) if port is not None else None
     endpoints = options.sources_at(settings, say)
     with ExitStack() as stack:
         listening = None if port is None else stack.enter_context(listening_at(HOST, port))
@@ -866,7 +875,7 @@ async def serve(options: RunOptions, ledger: Path, port: int | None, say: Callab
                 await server.run_stdio_async()
             else:
                 say(f"MCP at http://{HOST}:{listening.getsockname()[1]}/mcp (Ctrl-C ends it)")
-                token = tell_token(named, TOKEN_VARIABLE, say)
+                token = tell_token(own_token, TOKEN_VARIABLE, say)
                 app = Tokened(server.streamable_http_app(), token, TOKEN_VARIABLE)
                 try:
                     await serve_app(Guarded(app), listening)

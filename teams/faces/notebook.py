@@ -50,14 +50,16 @@ async def research_in_cell(question: str | RunOptions, **choices: Unpack[RunChoi
         RunFailed: not even a partial report could be made, or not within 10 seconds after an interruption.
     """
     options = RunOptions.of(question, {"ledger": DEFAULT_PATH, **choices} if isinstance(question, str) else choices)
-    settings, token, approve = options.chosen(), options.cancellation_token or CancellationToken(), options.approve
+    settings = options.chosen()
+    token = options.cancellation_token or CancellationToken()
+    approve = options.approve
     view = LiveView(options.question or "", settings.searched_sources)
     if approve is None or isinstance(approve, bool):
-        approve = approver_for(None, settings, "notebook", notebook_input)
-    given = {"settings": settings, "cancellation_token": token, "approve": approve}
+        approve = approver_for(None, settings, "notebook", read_notebook_input)
+    chosen = {"settings": settings, "cancellation_token": token, "approve": approve}
 
     async def follow() -> None:
-        async with aclosing(research_stream(options.model_copy(update=given))) as events:
+        async with aclosing(research_stream(options.model_copy(update=chosen))) as events:
             async for event in events:
                 view.show(event)
 
@@ -70,7 +72,8 @@ async def research_in_cell(question: str | RunOptions, **choices: Unpack[RunChoi
             await asyncio.wait([run], timeout=GRACE_S)
         finally:  # also when interrupted again
             is_late = run.cancel()
-        if not is_late and (task := asyncio.current_task()) is not None:
+        task = asyncio.current_task()
+        if not is_late and task is not None:
             task.uncancel()
     if view.report is None:
         raise RunFailed(view.problem or "the run ended without a report; `willowbark resume last` resumes it")
@@ -158,18 +161,19 @@ class LiveView:
         """Describe the current activity or the result in one line."""
         if self.report is not None:
             problem = f"{self.problem}. " if self.problem else ""
-            records, candidates = sum(row.kept for row in self._board.rows.values()), len(self.report.candidates)
+            records = sum(row.kept for row in self._board.rows.values())
+            candidates = len(self.report.candidates)
             sizes = {"round": self.report.search_iterations, "record": records, "candidate": candidates}
             counts = ", ".join(counted(number, noun) for noun, number in sizes.items())
             return f"{problem}{counts}; stopped: {self.report.stop_reason.replace('_', ' ')}"
         if (event := self._latest) is None:
             return "starting …"
         is_markdown = event.type in ("thinking", "analysis_complete")
-        said = DOING[event.type] if is_markdown else one_line(event.message)
-        return f"Round {event.iteration or 1} {event.icon} {said}"
+        status = DOING[event.type] if is_markdown else one_line(event.message)
+        return f"Round {event.iteration or 1} {event.icon} {status}"
 
 
-async def notebook_input(prompt: str, cancellation_token: CancellationToken | None = None) -> str:
+async def read_notebook_input(prompt: str, cancellation_token: CancellationToken | None = None) -> str:
     """Show a prompt with an input box below the cell and wait for the entry, without blocking the kernel.
 
     IPython's own `input()` would block the event loop, in which the run continues. So the same request is sent on the
@@ -189,7 +193,8 @@ async def notebook_input(prompt: str, cancellation_token: CancellationToken | No
         socket = kernel.stdin_socket
         while socket.poll(0):  # discard replies that came too late
             socket.recv_multipart()
-        content, sender = {"prompt": prompt, "password": False}, kernel._parent_ident["shell"]
+        content = {"prompt": prompt, "password": False}
+        sender = kernel._parent_ident["shell"]
         kernel.session.send(socket, "input_request", content, kernel.get_parent("shell"), ident=sender)
         while True:
             while not socket.poll(0):  # noqa: ASYNC110  the kernel's channel has no events

@@ -10,8 +10,8 @@ from typing import Annotated, Any, BinaryIO, Literal, NamedTuple
 
 from pydantic import BaseModel, Strict, StrictInt, StringConstraints, ValidationError
 
-from willowbark.agents.exports.cells import csv_text
-from willowbark.agents.exports.comparisons import COMPARISON_COLUMNS, rows_of
+from willowbark.agents.exports.cells import write_csv
+from willowbark.agents.exports.comparisons import COMPARISON_COLUMNS, list_rows
 from willowbark.tools.appraisal.appraised import DocumentReader
 from willowbark.tools.appraisal.posted import registered_reading
 from willowbark.tools.appraisal.stance import stance_of
@@ -89,21 +89,21 @@ def read_file(
     is_table = (to or ("csv" if out is not None and out.suffix.lower() == ".csv" else "jsonl")) == "csv"
     order = studies = unread = silent = 0
     with ExitStack() as stack:
-        items = _items_of_input(sys.stdin.buffer) if str(file) == "-" else read_records(file)
+        items = _read_items(sys.stdin.buffer) if str(file) == "-" else read_records(file)
         target = sys.stdout.buffer if out is None else stack.enter_context(_create(out))
         try:
             if is_table:
-                target.write(csv_text([_TABLE]).encode("utf-8-sig"))
-            for order, (place, record) in enumerate(records_in(_to_the_end(items, name)), 1):
+                target.write(write_csv([_TABLE]).encode("utf-8-sig"))
+            for order, (place, record) in enumerate(read_input_records(_read_to_the_end(items, name)), 1):
                 if isinstance(record, str):
                     unread += 1
                     complain(f"{name}, {place}: {record}; skipped")
                     continue
-                found = list(_read(record, condition, reader))
-                silent += not found
-                studies += len(found)
-                form_lines = _as_table if is_table else _as_json
-                target.write(b"".join(form_lines(order, record, each) for each in found))
+                readings = list(_read(record, condition, reader))
+                silent += not readings
+                studies += len(readings)
+                form_lines = _write_table if is_table else _write_json
+                target.write(b"".join(form_lines(order, record, reading) for reading in readings))
                 target.flush()
                 if order % _TOLD_EVERY == 0 and not quiet:
                     complain(f"{order:,} records, {studies:,} studies")
@@ -119,14 +119,14 @@ def read_file(
         complain(f"{order:,} records, {studies:,} studies{skipped}{unnamed}")
 
 
-def records_in(items: Iterator[FileItem]) -> Iterator[tuple[str, InputRecord | str]]:
+def read_input_records(items: Iterator[FileItem]) -> Iterator[tuple[str, InputRecord | str]]:
     """Give the place of each record of a file, and the record, or why it cannot be read."""
     for order, item in enumerate(items, 1):
         if isinstance(item, UnreadableRecord):
             yield item.place, item.why
             continue
         try:
-            record = InputRecord.model_validate({"id": str(order), **_text_fields(item.fields), **item.own})
+            record = InputRecord.model_validate({"id": str(order), **_choose_text_fields(item.fields), **item.own})
         except ValidationError as error:
             first = error.errors(include_url=False)[0]
             yield item.place, f"{first['loc'][0]}: {wording_of(first)}"
@@ -134,7 +134,7 @@ def records_in(items: Iterator[FileItem]) -> Iterator[tuple[str, InputRecord | s
             yield item.place, record if record.title or record.text.strip() else _WITHOUT_TEXT
 
 
-def _text_fields(fields: RecordFields) -> dict[str, Any]:
+def _choose_text_fields(fields: RecordFields) -> dict[str, Any]:
     """Return title, text, types and number of a record; those of a trial as its registry entry is written."""
     if "protocolSection" in fields:
         record = parse_study(fields)
@@ -153,7 +153,7 @@ def _text_fields(fields: RecordFields) -> dict[str, Any]:
     return {name: value for name, value in values.items() if value}
 
 
-def _to_the_end(items: Iterator[FileItem], name: str) -> Iterator[FileItem]:
+def _read_to_the_end(items: Iterator[FileItem], name: str) -> Iterator[FileItem]:
     """Yield the items of a file up to where it breaks, which is told as a record; UsageError where it is the first."""
     count = 0
     try:
@@ -166,7 +166,7 @@ def _to_the_end(items: Iterator[FileItem], name: str) -> Iterator[FileItem]:
         yield UnreadableRecord(f"after record {count}", f"the file {error}")
 
 
-def _items_of_input(stream: BinaryIO) -> Iterator[FileItem]:
+def _read_items(stream: BinaryIO) -> Iterator[FileItem]:
     """Yield the records of standard input: JSON lines as they come, anything else once it ended."""
     first_line = stream.readline(MAX_LINE_BYTES)
     if is_json_object(first_line.decode("utf-8", "replace")):
@@ -195,9 +195,9 @@ def _read(record: InputRecord, asked_about: str | None, reader: DocumentReader) 
     """Yield the study of a record for each condition that it is read for."""
     document = Document(record.title, record.text, record.publication_types)
     drugs = [record.drug] if record.drug else list(dict.fromkeys(name for name, _, _ in document.drugs))
-    named = dict.fromkeys(name for name, _, _ in document.conditions if not is_generic(name))
+    conditions = dict.fromkeys(name for name, _, _ in document.conditions if not is_generic(name))
     condition = record.condition or asked_about
-    for about in [condition] if condition else named:
+    for about in [condition] if condition else conditions:
         readings = [_read_drug(record, document, drug, about, reader) for drug in drugs]
         if readings:
             yield _Found(assemble_study(readings, document), readings)
@@ -211,10 +211,10 @@ def _read_drug(record: InputRecord, document: Document, drug: str, condition: st
     return reading
 
 
-def _as_json(order: int, record: InputRecord, found: _Found) -> bytes:
+def _write_json(order: int, record: InputRecord, study_readings: _Found) -> bytes:
     """Return the line of a study: the record, the study, and what it says of each drug."""
-    drugs = [_describe_drug(found.study, reading) for reading in found.readings]
-    row = {"record": order, "id": record.id, **found.study.model_dump(mode="json"), "drugs": drugs}
+    drugs = [_describe_drug(study_readings.study, reading) for reading in study_readings.readings]
+    row = {"record": order, "id": record.id, **study_readings.study.model_dump(mode="json"), "drugs": drugs}
     return json.dumps(row, ensure_ascii=False).encode() + b"\n"
 
 
@@ -233,13 +233,13 @@ def _describe_drug(study: Study, reading: Reading) -> dict[str, Any]:
     }
 
 
-def _as_table(order: int, record: InputRecord, found: _Found) -> bytes:
+def _write_table(order: int, record: InputRecord, study_readings: _Found) -> bytes:
     """Return the lines of a study's comparisons; `probability` and `sure` are of the drug whose effect is compared."""
-    by_drug = {reading.drug: reading for reading in found.readings}
+    by_drug = {reading.drug: reading for reading in study_readings.readings}
     rows = []
-    for row in rows_of(found.study):
+    for row in list_rows(study_readings.study):
         reading = by_drug.get(row["contrast"] or "")
         own = {"probability": None if reading is None else round(reading.probability, 4)}
         is_sure = None if reading is None else reading.sure
         rows.append([order, record.id, *{**row, **own}.values(), is_sure])
-    return csv_text(rows).encode(errors="replace")
+    return write_csv(rows).encode(errors="replace")

@@ -21,13 +21,13 @@ _MENU = "Enter if that is right; else s supports, c contradicts, i inconclusive,
 Say = Callable[[str], None]
 
 
-def rows_of(run_id: str, most: int) -> list[RowToReview]:
+def list_run_rows(run_id: str, most: int) -> list[RowToReview]:
     """Return the rows of a run that are worth looking at."""
     with Ledger.existing(DEFAULT_PATH) as ledger:
         return asyncio.run(list_rows(run_id, ledger, most))
 
 
-def as_lines(rows: Sequence[RowToReview], *, as_json: bool, is_blind: bool) -> list[str]:
+def write_lines(rows: Sequence[RowToReview], *, as_json: bool, is_blind: bool) -> list[str]:
     """Return the rows for a pipe, as text or JSON; blind, without what the readers read."""
     if as_json:
         hidden = {"direction", "readers", "chance", "reason"} if is_blind else set[str]()
@@ -35,7 +35,7 @@ def as_lines(rows: Sequence[RowToReview], *, as_json: bool, is_blind: bool) -> l
     lines = list[str]()
     for number, row in enumerate(rows, 1):
         lines += [f"{number}. {row.drug}, {record_name(row.record)}: {row.title}", f"   “{row.quote}”"]
-        lines += [] if is_blind else [f"   {row.direction}: {row.reason}", *(f"   {each}" for each in row.readers)]
+        lines += [] if is_blind else [f"   {row.direction}: {row.reason}", *(f"   {reader}" for reader in row.readers)]
     return lines or ["No row is worth a look: people have seen all that would move a conclusion."]
 
 
@@ -76,9 +76,9 @@ def review(
         return ["Nothing was answered."]
     with Ledger.existing(DEFAULT_PATH) as ledger:
         before = ledger.report(run_id) or {}
-        made = asyncio.run(ask_changes(run_id, ledger, requests, by=by, root=root))
-    moved = differences(before, made.model_dump(mode="json"))[1:]
-    seen = f"People have seen {made.rows_seen} of {len(made.evidence_table)} rows of this report."
+        change = asyncio.run(ask_changes(run_id, ledger, requests, by=by, root=root))
+    moved = differences(before, change.model_dump(mode="json"))[1:]
+    seen = f"People have seen {change.rows_seen} of {len(change.evidence_table)} rows of this report."
     return [*moved, seen]
 
 
@@ -86,26 +86,26 @@ def _ask_row(row: RowToReview, *, is_blind: bool, say: Say, ask: Callable[[], st
     """Ask until the answer is a known one; an end of the input ends the review."""
     if not is_blind:
         say(f"The report has: {row.direction}; {row.reason}")
-        for each in row.readers:
-            say(f"  {each}")
-    known = {*ANSWERS, "x", "?", "q", *([] if is_blind else [""])}
+        for reader in row.readers:
+            say(f"  {reader}")
+    answers = {*ANSWERS, "x", "?", "q", *([] if is_blind else [""])}
     while True:
         say(_ASKS.format(drug=row.drug) if is_blind else _MENU)
         try:
             typed = ask().strip().casefold()[:1]
         except EOFError:
             return "q"
-        if typed in known:
+        if typed in answers:
             return typed
 
 
 def _to_request(row: RowToReview, typed: str, seconds: float) -> ChangeRequest | None:
     """Turn an answer into a request; None for a skipped row."""
-    given: dict[str, Any] = {"record": row.record, "drug": row.drug, "seconds": round(seconds, 1)}
+    fields: dict[str, Any] = {"record": row.record, "drug": row.drug, "seconds": round(seconds, 1)}
     if typed == "?":
         return None
     if typed == "x":
-        return ChangeRequest.of({**given, "drug": "", "exclude": "other"})
-    said = ANSWERS.get(typed, row.direction)
-    given["error"] = "direction" if said != row.direction else None
-    return ChangeRequest.of({**given, "says": said})
+        return ChangeRequest.of({**fields, "drug": "", "exclude": "other"})
+    direction = ANSWERS.get(typed, row.direction)
+    fields["error"] = "direction" if direction != row.direction else None
+    return ChangeRequest.of({**fields, "says": direction})

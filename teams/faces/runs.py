@@ -11,7 +11,7 @@ import json
 import os
 import sys
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
@@ -54,9 +54,9 @@ def print_runs(root: Path, *, as_json: bool = False) -> None:
     """Print the runs, newest first: as a table on a terminal, with tabs between columns into a pipe, or as JSON."""
     rows = list_runs(root)
     if as_json or not sys.stdout.isatty():
-        lines = [RunRow._fields, *([each or "" for each in row] for row in rows)]
-        cells = "\n".join("\t".join(each.replace("\t", " ") for each in line) for line in lines)
-        write_out(json.dumps([row._asdict() for row in rows], indent=2, ensure_ascii=False) if as_json else cells)
+        fields = [row._asdict() for row in rows]
+        lines = [_join_cells(RunRow._fields), *map(_join_cells, rows)]
+        write_out(json.dumps(fields, indent=2, ensure_ascii=False) if as_json else "\n".join(lines))
         return
     if not rows:
         write_out(f"No runs in {root}.")
@@ -74,22 +74,27 @@ def print_runs(root: Path, *, as_json: bool = False) -> None:
             console.print(Text(f"{row.status}: willowbark resume {row.run_id}"), soft_wrap=True)
 
 
+def _join_cells(cells: Iterable[str | None]) -> str:
+    """Write the cells of a row with tabs between them; a tab in a cell would open another column."""
+    return "\t".join((cell or "").replace("\t", " ") for cell in cells)
+
+
 def add_watch(folder: Path, question: str, choices: Mapping[str, Any]) -> str:
     """Store a question to repeat, with its choices of `RunOptions`; return its name; UsageError if it cannot be."""
     from willowbark.tools.library import open_library  # noqa: PLC0415  the reader of questions and libraries
     from willowbark.tools.questions import understood_question  # noqa: PLC0415
 
-    asked = understood_question(question)
-    kept = {name: value for name, value in choices.items() if name in _KEPT and value not in (None, False)}
+    checked = understood_question(question)
+    choices_kept = {name: value for name, value in choices.items() if name in _KEPT and value not in (None, False)}
     for name in ("library", "settings"):
-        if kept.get(name, "bundled") != "bundled":
-            kept[name] = str(Path(kept[name]).resolve())
-    if library := RunOptions.of(asked, kept).chosen().library.path:
+        if choices_kept.get(name, "bundled") != "bundled":
+            choices_kept[name] = str(Path(choices_kept[name]).resolve())
+    if library := RunOptions.of(checked, choices_kept).chosen().library.path:
         open_library(library)
-    name = hashlib.sha256(json.dumps([asked, kept], sort_keys=True).encode()).hexdigest()[:12]
+    name = hashlib.sha256(json.dumps([checked, choices_kept], sort_keys=True).encode()).hexdigest()[:12]
     if (folder / name).exists():
         raise UsageError(f"this question is watched already, as {name}")
-    added = {"question": asked, "options": kept, "added": _now()}
+    added = {"question": checked, "options": choices_kept, "added": _get_now()}
     write_file(folder / name / "watch.json", json.dumps(added, indent=2).encode())
     return name
 
@@ -217,11 +222,11 @@ def _repeat(watch: Watch, tell: Callable[[str], None], complain: Callable[[str],
     else:
         changes = _find_changes(watch, report, open_library(library) if library else None)
         if changes:
-            entry = {"at": _now(), "watch": watch.place.name, "question": state.question, "changes": changes}
+            entry = {"at": _get_now(), "watch": watch.place.name, "question": state.question, "changes": changes}
             _keep_changes(watch, entry)
     write_file(watch.place / _REPORT, json.dumps(report).encode())  # only after the changes are stored
-    kept = state.model_copy(update={"asked": _now(), "library_digest": digest})
-    write_file(watch.place / "watch.json", json.dumps(kept.model_dump(), indent=2).encode())
+    new_state = state.model_copy(update={"asked": _get_now(), "library_digest": digest})
+    write_file(watch.place / "watch.json", json.dumps(new_state.model_dump(), indent=2).encode())
     return entry
 
 
@@ -244,30 +249,32 @@ def _find_changes(watch: Watch, report: Mapping[str, Any], library: "Library | N
 
 def _keep_changes(watch: Watch, entry: dict[str, Any]) -> None:
     entries = [*(changes.model_dump() for changes in watch.changes), entry]
-    write_file(watch.place / "changes.md", as_markdown(entries).encode())
-    write_file(watch.place / "changes.atom", as_atom(watch.place.name, watch.state.question, entries).encode())
+    write_file(watch.place / "changes.md", write_markdown(entries).encode())
+    write_file(watch.place / "changes.atom", write_atom(watch.place.name, watch.state.question, entries).encode())
     write_file(watch.place / "changes.json", json.dumps(entries, indent=2, ensure_ascii=False).encode())
 
 
-def as_markdown(entries: Sequence[Mapping[str, Any]]) -> str:
+def write_markdown(entries: Sequence[Mapping[str, Any]]) -> str:
     """Format the changes as Markdown, the latest first."""
     lines = list[str]()
-    for each in reversed(entries):
-        lines += [f"## {each['question']}", "", each["at"], "", *(f"- {line}" for line in each["changes"]), ""]
+    for entry in reversed(entries):
+        lines += [f"## {entry['question']}", "", entry["at"], "", *(f"- {line}" for line in entry["changes"]), ""]
     return "\n".join(lines[:-1]) or "Nothing changed."
 
 
-def as_atom(name: str, question: str, entries: Sequence[Mapping[str, Any]]) -> str:
+def write_atom(name: str, question: str, entries: Sequence[Mapping[str, Any]]) -> str:
     """Format the changes as a feed: https://www.rfc-editor.org/rfc/rfc4287"""
-    told = "".join(
-        f"<entry><id>{_urn(name, each['at'])}</id><title>{len(each['changes'])} changes: {escape(question)}</title>"
-        f'<updated>{each["at"]}</updated><content type="text">{escape(chr(10).join(each["changes"]))}</content></entry>'
-        for each in reversed(entries)
+    written = "".join(
+        f"<entry><id>{_make_urn(name, entry['at'])}</id><title>{len(entry['changes'])} changes: {escape(question)}"
+        "</title>"
+        f"<updated>{entry['at']}</updated>"
+        f'<content type="text">{escape(chr(10).join(entry["changes"]))}</content></entry>'
+        for entry in reversed(entries)
     )
     return (
         '<?xml version="1.0" encoding="utf-8"?>\n<feed xmlns="http://www.w3.org/2005/Atom">'
-        f"<id>{_urn(name)}</id><title>{escape(question)}</title><updated>{entries[-1]['at']}</updated>"
-        f"<author><name>Willowbark</name></author>{told}</feed>\n"
+        f"<id>{_make_urn(name)}</id><title>{escape(question)}</title><updated>{entries[-1]['at']}</updated>"
+        f"<author><name>Willowbark</name></author>{written}</feed>\n"
     )
 
 
@@ -283,9 +290,9 @@ def _read_state(path: Path, form: "TypeAdapter[T]", missing: Any = ...) -> T:
         raise UsageError(f"{path}: is damaged ({where}: {wording_of(first)})") from None
 
 
-def _urn(*parts: str) -> str:
+def _make_urn(*parts: str) -> str:
     return uuid.uuid5(uuid.NAMESPACE_URL, "/".join(("willowbark", *parts))).urn
 
 
-def _now() -> str:
+def _get_now() -> str:
     return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator
 _BYTES = 65_536  # of one read
 
 
-async def lines_of_input() -> AsyncIterator[str]:
+async def read_lines() -> AsyncIterator[str]:
     """Yield the lines of standard input until it is closed.
 
     The MCP library's own reader blocks a thread that its event loop waits for: after an interrupt the process stays

@@ -5,6 +5,7 @@ https://microsoft.github.io/autogen/stable/user-guide/autogenstudio-user-guide/u
 """
 
 import json
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,7 @@ from willowbark.agents.reporter import ReportWritten
 from willowbark.agents.specialist import TOOL_ROUNDS
 from willowbark.tools.errors import UsageError
 from willowbark.tools.records.enclosure import GUIDANCE
-from willowbark.tools.records.registry import offered
+from willowbark.tools.records.registry import list_offered
 from willowbark.tools.toolbox import GetCitations, GetMechanisms, GetPaper, GetTrial, SourceTool
 from willowbark.tools.whole_file import write_file
 
@@ -32,7 +33,8 @@ from ..model_clients import BASELINE, FORMS, PROVIDERS
 from ..research_team import ResearchTeam, default_participants
 
 Json = dict[str, Any]
-TEAM_FILE, GALLERY_FILE = "willowbark-team.json", "willowbark-gallery.json"
+TEAM_FILE = "willowbark-team.json"
+GALLERY_FILE = "willowbark-gallery.json"
 MODELS = (BASELINE, "openai/gpt-4.1-mini", "anthropic/claude-haiku-4-5", "ollama/llama3.1", "azure/my-deployment")
 """The gallery's models; each can be edited in Studio."""
 _STAND_INS = {  # required to create clients; keys are removed again, the address is for editing
@@ -46,19 +48,24 @@ _STAND_INS = {  # required to create clients; keys are removed again, the addres
 def export(folder: Path, model: str = BASELINE) -> list[Path]:
     """Write the team and the gallery into a folder, created if missing; the same model gives the same files."""
     contents = {TEAM_FILE: team(model), GALLERY_FILE: gallery(model)}
-    texts = {folder / name: f"{json.dumps(each, indent=2, ensure_ascii=False)}\n" for name, each in contents.items()}
+    texts = {
+        folder / name: f"{json.dumps(content, indent=2, ensure_ascii=False)}\n" for name, content in contents.items()
+    }
     return [write_file(path, text.encode()) for path, text in texts.items()]
 
 
 def team(model: str = BASELINE, *, asking: bool = False) -> Json:
     """Dump the research team; if `asking`, Studio's input box asks which candidates the report should cover."""
-    made = ResearchTeam(_members(ApproverAgent() if asking else None), BaselineChatCompletionClient())
-    return _component(made, f"Willowbark research team{' that asks you about the candidates' if asking else ''}", model)
+    research_team = ResearchTeam(_list_members(ApproverAgent() if asking else None), BaselineChatCompletionClient())
+    return _make_component(
+        research_team, f"Willowbark research team{' that asks you about the candidates' if asking else ''}", model
+    )
 
 
 def gallery(model: str = BASELINE) -> Json:
     """Build the gallery: teams, agents, tools, models and terminations for the user's own teams."""
-    sources, single = [SourceTool(name) for name in offered()], (GetPaper(), GetCitations(), GetTrial())
+    sources = [SourceTool(name) for name in list_offered()]
+    single = (GetPaper(), GetCitations(), GetTrial())
     assistant = AssistantAgent(
         "assistant",
         BaselineChatCompletionClient(),
@@ -67,7 +74,7 @@ def gallery(model: str = BASELINE) -> Json:
         system_message=f"Answer from the records that your tools give, and name their identifiers.\n\n{GUIDANCE}",
         reflect_on_tool_use=True,
     )
-    members = [each for each in _members() if isinstance(each, ChatAgent)]
+    members = [member for member in _list_members() if isinstance(member, ChatAgent)]
     return {
         "id": "willowbark",
         "name": "Willowbark",
@@ -84,22 +91,22 @@ def gallery(model: str = BASELINE) -> Json:
         },
         "components": {
             "teams": [team(model), team(model, asking=True)],
-            "agents": [_component(each, "", model) for each in (*members, ApproverAgent(), assistant)],
-            "tools": [_component(tool) for tool in (*sources, *single, GetMechanisms())],
-            "models": [model_component(name) for name in MODELS],
+            "agents": [_make_component(member, "", model) for member in (*members, ApproverAgent(), assistant)],
+            "tools": [_make_component(tool) for tool in (*sources, *single, GetMechanisms())],
+            "models": [make_model_component(name) for name in MODELS],
             "terminations": [
-                _component(ReportWritten(), "The report is written"),
-                _component(MaxMessageTermination(60), "60 messages"),
-                _component(TimeoutTermination(600), "Ten minutes"),
+                _make_component(ReportWritten(), "The report is written"),
+                _make_component(MaxMessageTermination(60), "60 messages"),
+                _make_component(TimeoutTermination(600), "Ten minutes"),
             ],
         },
     }
 
 
-def model_component(name: str) -> Json:
+def make_model_component(name: str) -> Json:
     """Dump a model client as a component without a key, without its library; UsageError for an unknown name."""
     if name == BASELINE:
-        return _component(BaselineChatCompletionClient(), BaselineChatCompletionClient.display_name)
+        return _make_component(BaselineChatCompletionClient(), BaselineChatCompletionClient.display_name)
     prefix, _, model = name.partition("/")
     if prefix not in PROVIDERS or not model:
         raise UsageError(f"there is no model {name!r}; known forms: {FORMS}")
@@ -120,12 +127,12 @@ def model_component(name: str) -> Json:
     }
 
 
-def _members(approver: ApproverAgent | None = None) -> list[ChatAgent | Team]:
+def _list_members(approver: ApproverAgent | None = None) -> list[ChatAgent | Team]:
     """Create the team's agents, with the default settings: those of this machine do not travel."""
     return default_participants(BaselineChatCompletionClient(), Settings.restored({}), approver=approver)
 
 
-def _component(made: Any, label: str = "", model: str = BASELINE) -> Json:
+def _make_component(instance: Any, label: str = "", model: str = BASELINE) -> Json:
     """Dump a component with another model in the baseline's place; agents and tools label themselves."""
 
     def adapt(value: Any) -> Any:
@@ -133,29 +140,31 @@ def _component(made: Any, label: str = "", model: str = BASELINE) -> Json:
             return [adapt(item) for item in value]
         if not isinstance(value, dict):
             return value
-        found = {name: adapt(item) for name, item in value.items()}
-        kind, provider = found.get("component_type"), found.get("provider", "")
+        adapted = {name: adapt(item) for name, item in value.items()}
+        kind = adapted.get("component_type")
+        provider = adapted.get("provider", "")
         if kind == "agent":  # AutoGen dumps the class's name and description
-            own = found["config"]
-            found |= {"label": f"Willowbark {own['name']}", "description": own["description"]}
+            own = adapted["config"]
+            adapted |= {"label": f"Willowbark {own['name']}", "description": own["description"]}
         elif kind == "tool":
-            tool: BaseTool[Any, Any] = BaseTool.load_component(found)
-            config = {"name": tool.name, **found["config"]}  # Builder lists tools by it; the tools ignore it
-            found |= {"label": tool.name, "description": tool.description, "config": config}
+            tool: BaseTool[Any, Any] = BaseTool.load_component(adapted)
+            config = {"name": tool.name, **adapted["config"]}  # Builder lists tools by it; the tools ignore it
+            adapted |= {"label": tool.name, "description": tool.description, "config": config}
         elif provider.endswith(".BaselineChatCompletionClient"):
-            found["config"] = {"model": BASELINE, **found["config"]}  # shown by Builder
-        if isinstance(benches := found.get("workbench"), list) and benches:  # Studio's Builder lists `tools`
-            del found["workbench"]
-            found["tools"] = [tool for bench in benches for tool in bench["config"]["tools"]]
+            adapted["config"] = {"model": BASELINE, **adapted["config"]}  # shown by Builder
+        benches = adapted.get("workbench")
+        if isinstance(benches, list) and benches:  # Studio's Builder lists `tools`
+            del adapted["workbench"]
+            adapted["tools"] = list(chain.from_iterable(bench["config"]["tools"] for bench in benches))
         if model != BASELINE:
-            if "model_client" in found:
-                found["model_client"] = model_component(model)
+            if "model_client" in adapted:
+                adapted["model_client"] = make_model_component(model)
             if kind == "agent" and provider.startswith("willowbark."):
-                found["config"]["fallback"] = model_component(BASELINE)
-                if "reflect_on_tool_use" in found["config"]:  # the baseline does not, a language model does
-                    found["config"] |= {"reflect_on_tool_use": True, "max_tool_iterations": TOOL_ROUNDS}
-        return found
+                adapted["config"]["fallback"] = make_model_component(BASELINE)
+                if "reflect_on_tool_use" in adapted["config"]:  # the baseline does not, a language model does
+                    adapted["config"] |= {"reflect_on_tool_use": True, "max_tool_iterations": TOOL_ROUNDS}
+        return adapted
 
-    content: Json = adapt(made.dump_component().model_dump(mode="json"))
-    content |= {"description": made.description} if isinstance(made, Team) else {}
+    content: Json = adapt(instance.dump_component().model_dump(mode="json"))
+    content |= {"description": instance.description} if isinstance(instance, Team) else {}
     return content | {"label": label or content["label"]}

@@ -58,12 +58,12 @@ class TerminalProgress:
     def paused(self) -> Iterator[None]:
         """Show nothing while the user is typing, and what was held back after that."""
         self.__exit__()
-        held = self._held = []
+        lines = self._held = []
         try:
             yield
         finally:
             self._held = None
-            for line in held:
+            for line in lines:
                 self._console.print(line, soft_wrap=True)
             self.__enter__()
 

@@ -168,12 +168,12 @@ class Database:
         except (sqlite3.Error, OSError, OverflowError, ValueError, TypeError, LookupError) as error:
             text = str(getattr(error, "strerror", None) or error)
             is_content = isinstance(error, ValueError | TypeError | LookupError)
-            said = DAMAGED if is_content and not isinstance(error, UnicodeEncodeError) else f"cannot be used ({text})"
+            reason = DAMAGED if is_content and not isinstance(error, UnicodeEncodeError) else f"cannot be used ({text})"
             for words, advice in _ADVICE.items():
                 if re.search(words, text.lower()):
-                    said = advice.format(text)
+                    reason = advice.format(text)
             where = f"the ledger {self.path}" if self.path else "the ledger in memory"
-            raise LedgerError(f"{where} {said}") from error
+            raise LedgerError(f"{where} {reason}") from error
 
 
 _ADVICE = {
@@ -208,7 +208,7 @@ def unpack_bytes(packed: Any, expected: str | None = None) -> bytes:
     try:
         unpacker = zlib.decompressobj()
         data = unpacker.decompress(packed, MAX_CONTENT_BYTES)
-        if unpacker.eof and expected in (None, digest(data)):
+        if unpacker.eof and expected in (None, compute_digest(data)):
             return data
     except (zlib.error, TypeError):
         pass
@@ -224,6 +224,6 @@ def restore(model: type[M], content: Any, what: str) -> M:
         raise LedgerError(f"its {what} is not of this version of Willowbark ({place})") from None
 
 
-def digest(data: bytes) -> str:
+def compute_digest(data: bytes) -> str:
     """Return the SHA-256 as hexadecimal digits."""
     return hashlib.sha256(data).hexdigest()

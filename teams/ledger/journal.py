@@ -16,13 +16,14 @@ from willowbark.tools import errors
 from willowbark.tools.errors import SearchError, SourceUnavailable
 from willowbark.tools.http.reply import Reply
 from willowbark.tools.http.transport import Exchange, Recorder
-from willowbark.tools.records.registry import fresh_days
+from willowbark.tools.records.registry import get_fresh_days
 
-from .database import Database, LedgerError, Statement, digest, pack, unpack, unpack_bytes
+from .database import Database, LedgerError, Statement, compute_digest, pack, unpack, unpack_bytes
 
 _KEPT_FIELDS = "request source method url sent attempt status content_type elapsed_s error".split()
 CORRECTIONS = "what people said before the run"
 CORRECTED = "what people have said since"
+REWRITTEN = "what a model wrote after people corrected it"
 FORMER = "the report before people corrected it"
 """Subjects of readings that a run takes from people, and of the report that it made without the latter."""
 MODEL = "model"
@@ -75,7 +76,7 @@ class Journal:
         """Readings from a store, written with what follows from them."""
         self._met: Counter[str] = Counter()
         """Of each request, how many failures of the earlier life were met again."""
-        self.earlier_turns = turns_of(database, run_id)
+        self.earlier_turns = list_turns(database, run_id)
         self._to_skip = Counter((turn.iteration, turn.source, turn.type) for turn in self.earlier_turns)
         ((self._earlier_failures,),) = database.query("SELECT coalesce(max(id), 0) FROM failure WHERE run = ?", run_id)
 
@@ -103,7 +104,8 @@ class Journal:
 
     def attach(self, relay: Recorder | None, on_failure: Callable[[], None]) -> None:
         """Set who also receives every exchange, and what is called once the ledger can no longer be written."""
-        self._relay, self._on_failure = relay, on_failure
+        self._relay = relay
+        self._on_failure = on_failure
         if self.failure is not None:  # the question was put into words before, and could not be kept
             on_failure()
 
@@ -113,7 +115,7 @@ class Journal:
         """Commit one exchange with a source."""
         if self._relay is not None:
             self._relay.exchanged(exchange)
-        body = digest(exchange.body)
+        body = compute_digest(exchange.body)
         self._write(
             ("INSERT OR IGNORE INTO body VALUES (?, ?)", (body, zlib.compress(exchange.body, 1))),
             self._row("exchange", body=body, **{name: getattr(exchange, name) for name in _KEPT_FIELDS}),
@@ -124,9 +126,9 @@ class Journal:
         try:
             if failure := self.next_failure(request):
                 kind, name, reason = failure
-                found = getattr(errors, kind, SourceUnavailable)
-                return (found if issubclass(found, SearchError) else SourceUnavailable)(name, reason)
-            since = datetime.now(UTC) - timedelta(days=fresh_days(source)) if self._reuse else datetime.max
+                error_type = getattr(errors, kind, SourceUnavailable)
+                return (error_type if issubclass(error_type, SearchError) else SourceUnavailable)(name, reason)
+            since = datetime.now(UTC) - timedelta(days=get_fresh_days(source)) if self._reuse else datetime.max
             rows = self._database.query(_REPLY, request, self.run_id, since.isoformat())
             for number, is_own, status, content_type, data, expected in rows:
                 if not is_own:  # stored for this run too, so that it outlives the other run
@@ -157,8 +159,8 @@ class Journal:
         self, request: str, model: str, answer: BaseModel, usage: RequestUsage, cost_usd: float | None
     ) -> None:
         """Commit a model's answer; `cost_usd` is None if the price is unknown."""
-        told = {"request": request, "model": model, "answer": pack(answer), "cost_usd": cost_usd}
-        self._write(self._row("model_call", **told, **vars(usage)))
+        row = {"request": request, "model": model, "answer": pack(answer), "cost_usd": cost_usd}
+        self._write(self._row("model_call", **row, **vars(usage)))
 
     def find_batch(self, request: str) -> str | None:
         """Return the batch that contained a request; None if there was none."""
@@ -225,9 +227,9 @@ class Journal:
         if self._to_skip[identity] > 0:
             self._to_skip[identity] -= 1
             return False
-        said = dict(zip(("iteration", "source", "type"), identity, strict=True))
+        identity_fields = dict(zip(("iteration", "source", "type"), identity, strict=True))
         tokens = vars(message.models_usage or RequestUsage(0, 0))
-        self._write(self._row("turn", **said, **tokens, message=pack(message)))
+        self._write(self._row("turn", **identity_fields, **tokens, message=pack(message)))
         return True
 
     def finish(self, status: str, stop_reason: str, report: BaseModel) -> None:
@@ -245,7 +247,8 @@ class Journal:
         """Commit statements together with the time spent."""
         if self.failure is not None or self.replaying:
             return
-        taken, self._taken = self._taken, []  # readings are added by another thread
+        taken = self._taken
+        self._taken = []  # readings are added by another thread
         try:
             with self._database.transaction() as database:
                 for statement, values in (*taken, *statements):
@@ -268,7 +271,7 @@ def taken_reading(database: Database, run_id: str, subject: str) -> dict[str, An
     return content
 
 
-def turns_of(database: Database, run_id: str) -> list[Turn]:
+def list_turns(database: Database, run_id: str) -> list[Turn]:
     """Return a run's turns in order; LedgerError if one of them is damaged."""
     columns = "iteration, source, type, message, prompt_tokens, completion_tokens"
     with database.errors_in_words():

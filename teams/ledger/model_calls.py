@@ -16,12 +16,12 @@ from willowbark.agents.asking import (
     REQUEST,
     ModelUnavailable,
     analyst_name,
+    find_written_calls,
     provider_error_line,
     reads_requests,
-    written_calls,
 )
 from willowbark.agents.asking.batches import present_place
-from willowbark.agents.asking.drafts import strict
+from willowbark.agents.asking.drafts import make_strict
 from willowbark.agents.autogen import (
     CancellationToken,
     ChatCompletionCache,
@@ -92,6 +92,18 @@ class JournaledClient(ChatCompletionCache):
         self._context_tokens = context_tokens
         self._batches = batches or journal
 
+    def _check_length(
+        self, messages: Sequence[LLMMessage], tools: Sequence[Tool | ToolSchema], form: Any, extra: Mapping[str, Any]
+    ) -> None:
+        """Raise `ModelUnavailable` for a prompt that leaves no room for an answer."""
+        most = self._context_tokens
+        if most is None:
+            return
+        tokens = _estimate_tokens(messages, tools, form, extra)
+        if tokens > most - most // ANSWERS:
+            reason = f"its context length of {most:,} tokens has no room for a prompt of about {tokens:,}"
+            raise ModelUnavailable(reason)
+
     async def create(self, messages: Sequence[LLMMessage], **options: Any) -> CreateResult:
         """Answer from the journal, or ask the model and commit its answer, or its failure.
 
@@ -102,25 +114,28 @@ class JournaledClient(ChatCompletionCache):
         """
         if self._stop is not None and self._stop.is_cancelled():
             raise asyncio.CancelledError
-        journal, place = self._journal, present_place.get()
-        tools, form, extra = options.get("tools", ()), options.get("json_output"), options.get("extra_create_args", {})
+        journal = self._journal
+        place = present_place.get()
+        tools = options.get("tools", ())
+        form = options.get("json_output")
+        extra = options.get("extra_create_args", {})
         key = request_key(messages, tools, form, extra)
-        if journal is not None and (content := journal.find_answer(key)) is not None:
-            known = RecordedResult.model_validate(content | {"cached": True})
-            self._budget.used(known.usage, self._model, in_batch=known.in_batch)
-            if place is not None and (known.in_batch or known.unanswered):
-                place.settle(known.usage, known.unanswered)
-            return known
+        content = journal.find_answer(key) if journal is not None else None
+        if content is not None:
+            recorded = RecordedResult.model_validate(content | {"cached": True})
+            self._budget.used(recorded.usage, self._model, in_batch=recorded.in_batch)
+            if place is not None and (recorded.in_batch or recorded.unanswered):
+                place.settle(recorded.usage, recorded.unanswered)
+            return recorded
         first = place if place is not None and place.is_open else None
         if first is not None:
             first.key = key
             if self._batches is not None:
-                first.batch, first.keep = self._batches.find_batch(key), partial(self._batches.keep_batch, key)
-        most = self._context_tokens
-        if most is not None and (tokens := _estimate_tokens(messages, tools, form, extra)) > most - most // ANSWERS:
-            reason = f"its context length of {most:,} tokens has no room for a prompt of about {tokens:,}"
-            raise ModelUnavailable(reason)
-        if journal is not None and (failure := journal.next_failure(key)):
+                first.batch = self._batches.find_batch(key)
+                first.keep = partial(self._batches.keep_batch, key)
+        self._check_length(messages, tools, form, extra)
+        failure = journal.next_failure(key) if journal is not None else None
+        if failure:
             kind, _, unanswered = failure
             if first is not None:
                 first.unanswered = unanswered
@@ -135,9 +150,10 @@ class JournaledClient(ChatCompletionCache):
             if journal is not None:
                 journal.keep_failure(key, provider_error_line(error), reason=first.unanswered if first else "")
             raise
-        answer = _recorded(result, () if options.get("tool_choice") == "none" else tools)
+        answer = _make_recorded(result, () if options.get("tool_choice") == "none" else tools)
         if first is not None and (first.was_answered or first.unanswered):
-            answer.in_batch, answer.unanswered = first.was_answered, first.unanswered
+            answer.in_batch = first.was_answered
+            answer.unanswered = first.unanswered
             first.settle(answer.usage, first.unanswered)
         if journal is not None:
             cost = self._budget.prices.cost_usd(answer.usage, self._model, in_batch=answer.in_batch)
@@ -161,16 +177,18 @@ class RecordedResult(CreateResult):
     """Why the batch gave no answer, so that the prompt was sent alone."""
 
 
-def _recorded(result: CreateResult, tools: Sequence[Tool | ToolSchema]) -> RecordedResult:
+def _make_recorded(result: CreateResult, tools: Sequence[Tool | ToolSchema]) -> RecordedResult:
     """Take calls of tools that a model wrote as text for calls; bound their number, and counts of tokens."""
-    answer, told = RecordedResult(**dict(result)), result.usage
-    counts = map(_bound_count, (told.prompt_tokens, told.completion_tokens))
+    answer = RecordedResult(**dict(result))
+    usage = result.usage
+    counts = map(_bound_count, (usage.prompt_tokens, usage.completion_tokens))
     answer.usage = RequestUsage(*counts)
     called = answer.content
     if isinstance(called, str) and tools:
-        called = written_calls(called, [_schema(tool)["name"] for tool in tools])
+        called = find_written_calls(called, [_get_schema(tool)["name"] for tool in tools])
     if called and not isinstance(called, str):
-        answer.content, answer.finish_reason = called[:MAX_CALLS], "function_calls"
+        answer.content = called[:MAX_CALLS]
+        answer.finish_reason = "function_calls"
     return answer
 
 
@@ -186,12 +204,12 @@ def _estimate_tokens(
 ) -> int:
     """Estimate the tokens of a prompt with its tools and schema."""
     schema = form.model_json_schema() if isinstance(form, type) else extra.get("response_format")  # type: ignore[attr-defined]
-    offered = json.dumps([schema, *map(_schema, tools)])
-    said = (each.content if isinstance(each.content, str) else str(each.content) for each in messages)
-    return (len(offered) + sum(map(len, said))) // CHARACTERS_PER_TOKEN
+    offered = json.dumps([schema, *map(_get_schema, tools)])
+    contents = (message.content if isinstance(message.content, str) else str(message.content) for message in messages)
+    return (len(offered) + sum(map(len, contents))) // CHARACTERS_PER_TOKEN
 
 
-def _schema(tool: Tool | ToolSchema) -> ToolSchema:
+def _get_schema(tool: Tool | ToolSchema) -> ToolSchema:
     return tool.schema if isinstance(tool, Tool) else tool
 
 
@@ -207,8 +225,8 @@ def request_key(
         schema = extra_create_args["response_format"]["json_schema"]["schema"]
     content = {
         "messages": list(_sort_messages(messages)),
-        "tools": [_schema(tool) for tool in tools],
-        "json_output": json_output if schema is None else strict(schema),
+        "tools": [_get_schema(tool) for tool in tools],
+        "json_output": json_output if schema is None else make_strict(schema),
         "typed": schema is not None,
         "extra": {name: value for name, value in extra_create_args.items() if name not in (REQUEST, "response_format")},
     }
@@ -222,8 +240,8 @@ def _sort_messages(messages: Sequence[LLMMessage]) -> Iterator[dict[str, Any]]:
     for by_users, group in groupby(messages, key=lambda message: isinstance(message, UserMessage)):
         dumped = [message.model_dump(mode="json") for message in group]
         if by_users:
-            for each in dumped:
-                if isinstance(each["content"], str):
-                    each["content"] = without_embedded(each["content"])
-            dumped.sort(key=lambda each: json.dumps(each, sort_keys=True))
+            for dump in dumped:
+                if isinstance(dump["content"], str):
+                    dump["content"] = without_embedded(dump["content"])
+            dumped.sort(key=lambda dump: json.dumps(dump, sort_keys=True))
         yield from dumped

@@ -21,7 +21,7 @@ from willowbark import __version__
 from willowbark.teams.ledger.run_ids import RUN_ID, new_run_id
 
 from .database import DEFAULT_PATH, Database, LedgerError, pack, restore, unpack, unpack_bytes
-from .journal import CORRECTED, FORMER, Journal, Turn, taken_reading, turns_of
+from .journal import CORRECTED, FORMER, REWRITTEN, Journal, Turn, list_turns, taken_reading
 
 __all__ = ["DEFAULT_PATH", "Journal", "Ledger", "LedgerError", "Model", "Run", "RunStatus", "Turn", "restore"]
 RunStatus = Literal["running", "interrupted", "complete", "cancelled", "failed"]
@@ -156,7 +156,7 @@ class Ledger(Database):
     def turns(self, run_id: str) -> list[Turn]:
         """Return the turns of a run's agents, in order; LedgerError if there is no such run, or one is damaged."""
         self.run(run_id)
-        return turns_of(self, run_id)
+        return list_turns(self, run_id)
 
     def report(self, run_id: str) -> dict[str, Any] | None:
         """Return a run's report as JSON content, None if there is none yet; LedgerError if it is damaged."""
@@ -170,7 +170,12 @@ class Ledger(Database):
         return taken_reading(self, run_id, subject)
 
     def keep_corrected(
-        self, run_id: str, corrections: Mapping[str, Any], report: BaseModel, readings: Mapping[str, Mapping[str, Any]]
+        self,
+        run_id: str,
+        corrections: Mapping[str, Any],
+        report: BaseModel,
+        readings: Mapping[str, Mapping[str, Any]],
+        rewritten: BaseModel | None = None,
     ) -> None:
         """Keep a report that was made again, with all it rests on; the run's first report stays beside it.
 
@@ -179,6 +184,7 @@ class Ledger(Database):
             corrections: what people have said since the run, as JSON content.
             report: made with them.
             readings: what was taken from stores for it, by subject.
+            rewritten: what a model wrote for it; None leaves what one wrote before.
 
         Raises:
             LedgerError: another process works on the run, or the file cannot be written.
@@ -189,8 +195,12 @@ class Ledger(Database):
             database.execute(first, (FORMER, run_id))
             for subject, content in readings.items():
                 database.execute(insert, (run_id, subject, pack(content)))
-            database.execute("DELETE FROM reading WHERE run = ? AND subject = ?", (run_id, CORRECTED))
-            database.execute(insert, (run_id, CORRECTED, pack(corrections)))
+            replaced: dict[str, BaseModel | Mapping[str, Any]] = {CORRECTED: corrections}
+            if rewritten is not None:
+                replaced[REWRITTEN] = rewritten
+            for subject, replacement in replaced.items():
+                database.execute("DELETE FROM reading WHERE run = ? AND subject = ?", (run_id, subject))
+                database.execute(insert, (run_id, subject, pack(replacement)))
             end = "UPDATE run SET report = ?, updated_at = ? WHERE id = ?"
             database.execute(end, (pack(report), datetime.now(UTC).isoformat(), run_id))
 

@@ -6,23 +6,18 @@ https://html.spec.whatwg.org/multipage/server-sent-events.html
 """
 
 import asyncio
-import hashlib
 import json
 import mimetypes
 import os
-import re
 from collections import defaultdict
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
-from contextlib import asynccontextmanager, suppress
-from datetime import datetime
-from functools import cache, lru_cache
-from importlib import import_module, resources
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from functools import lru_cache
+from importlib import import_module
 from pathlib import Path
 from string import Formatter
 from typing import TYPE_CHECKING, Any
-from urllib.parse import parse_qsl
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 from starlette.applications import Starlette
 from starlette.datastructures import QueryParams
@@ -35,44 +30,36 @@ from starlette.types import ASGIApp
 from willowbark.agents.exports import FORMATS, format_of, render
 from willowbark.tools.errors import UsageError
 from willowbark.tools.questions.kinds import PLACES, QUESTIONS
-from willowbark.tools.records.enclosure import one_line, visible
-from willowbark.tools.records.registry import searchable, title_of
+from willowbark.tools.records.registry import searchable
 
 from ..config import DEPTHS
 from ..guard import COOKIE, LOOPBACK, Guarded, Tokened, cookie_of, listening_at, serve_app, tell_token, token_from
 from ..ledger import Ledger
 from ..ledger.run_ids import RUN_ID
-from ..run.board import source_of
-from ..run.history import UNFINISHED, RunRow, compare_runs, list_runs, load_report, runs_in_ledger
+from ..run.history import UNFINISHED, compare_runs, list_runs, load_report, runs_in_ledger
 from ..run.options import RunOptions
+from .corrections import change_run, requests_of, take_files, write_run_again
 from .live_runs import LiveRun, LiveRuns
+from .records import record_page, row_page
+from .rendering import STATIC, log_line, page, part, static_file
+from .uploads import MOST_BYTES, keep_files, read_form
+from .workbench import workbench_page
 
 if TYPE_CHECKING:
-    from willowbark.agents.report.model import ResearchReport
-    from willowbark.tools.records.evidence import Evidence
+    from willowbark.agents.report.follow_up import AnswerWithin
 
-    from ..events import AgentEvent
-    from ..run.changes import ChangeRequest
     from ..run.reviewing import RowToReview
-    from ..run.within import AnswerWithin
 
 TOKEN_VARIABLE = "WILLOWBARK_PAGE_TOKEN"  # noqa: S105  its name, not the token
-STATIC = {"page.css": __package__, "page.js": __package__, "report.css": "willowbark.agents.exports"}
-"""Files that pages load, and the packages that contain them."""
 EXAMPLES = (  # which the bundled library can answer too
     "Which existing drugs could prevent migraine attacks?",
     "Which existing drugs could help people quit smoking?",
     "Is propranolol better than flunarizine for migraine?",
     "Which drugs should be avoided in migraine?",
 )
-_FIELDS = {
-    "participants": "deciding.participants",
-    "design": "design",
-    "condition": "condition",
-    "people": "people",
-}
-"""Fields of a study that the page's form changes, by name."""
-_MOST_FIELDS = 200
+_BACK = {"review": "/review", "workbench": "/workbench"}
+"""Where a correction was made, and its page."""
+_MOST_MOVED = 50  # runs
 _LONGEST_NUMBER = 10  # digits
 _BEAT_S = 1.0  # between updates of a page while nothing happens, for its clock
 _PAUSE_S = 0.1  # minimum between updates of a page
@@ -88,14 +75,6 @@ _HEADERS = {
     "Cache-Control": "no-store",
 }
 _TYPED = ("depth", "model", "max_iterations", "max_tokens", "max_seconds", "max_cost_usd")
-_TEMPLATES = Environment(
-    loader=FileSystemLoader(str(resources.files(__package__))),
-    autoescape=True,
-    undefined=StrictUndefined,
-    trim_blocks=True,
-    finalize=lambda value: value if hasattr(value, "__html__") else visible(str(value)),
-)
-"""The templates, whose output is stripped of invisible characters, and escaped unless it is markup."""
 
 
 async def serve(options: RunOptions, host: str, port: int, say: Callable[[str], None]) -> None:
@@ -106,7 +85,8 @@ async def serve(options: RunOptions, host: str, port: int, say: Callable[[str], 
     Raises:
         UsageError: invalid settings, keys or token, or an unavailable address.
     """
-    runs, token = LiveRuns(options, say), token_from(os.environ, TOKEN_VARIABLE)
+    runs = LiveRuns(options, say)
+    token = token_from(os.environ, TOKEN_VARIABLE)
     is_open = host not in LOOPBACK
     with listening_at(host, port) as listening:
         shown = f"[{host}]" if ":" in host else host
@@ -115,7 +95,7 @@ async def serve(options: RunOptions, host: str, port: int, say: Callable[[str], 
         if token or is_open:
             token = tell_token(token, TOKEN_VARIABLE, say)
             app = Tokened(app, token, TOKEN_VARIABLE, entry=Starlette(routes=_entry(token)))
-        await serve_app(Guarded(app, any_name=is_open, headers=_HEADERS), listening)
+        await serve_app(Guarded(app, any_name=is_open, headers=_HEADERS, most_upload=MOST_BYTES), listening)
 
 
 class Pages:
@@ -123,6 +103,8 @@ class Pages:
 
     def __init__(self, runs: LiveRuns) -> None:
         self._runs = runs
+        self._moved: dict[str, list[str]] = {}
+        """What the latest correction moved, by run."""
 
     def application(self) -> Starlette:
         """Build the application, without access control."""
@@ -134,6 +116,7 @@ class Pages:
             Route("/runs/{run_id}/events", self.events),
             Route("/runs/{run_id}/records/{number:int}", self.record),
             Route("/runs/{run_id}/records/row", self.row),
+            Route("/runs/{run_id}/workbench", self.workbench),
             Route("/runs/{run_id}/review", self.review),
             Route("/runs/{run_id}/ask", self.ask_within),
             Route("/runs/{run_id}/export/{name}", self.export),
@@ -143,6 +126,7 @@ class Pages:
             Route("/runs/{run_id}/resume", self.resume, methods=["POST"]),
             Route("/runs/{run_id}/approval", self.approve, methods=["POST"]),
             Route("/runs/{run_id}/corrections", self.correct, methods=["POST"]),
+            Route("/runs/{run_id}/rewrite", self.rewrite, methods=["POST"]),
         ]
 
         @asynccontextmanager
@@ -184,11 +168,14 @@ class Pages:
 
     async def ask(self, request: Request) -> Response:
         """Start a run; invalid input is reported above the form, which keeps its entries."""
-        given = await _form(request)
+        form = await read_form(request)
         try:
-            run = await self._runs.ask(choices(given))
+            chosen = choices(form.fields)
+            if form.files:
+                chosen["library"] = await asyncio.to_thread(keep_files, form.files)
+            run = await self._runs.ask(chosen)
         except UsageError as error:
-            return self._form_page(given, str(error))
+            return self._form_page(form.fields, str(error))
         return _to_run(run.run_id)
 
     async def history(self, _: Request) -> Response:
@@ -200,7 +187,8 @@ class Pages:
         """Show the changes from one run to another."""
         earlier, later = (request.query_params.get(name, "") for name in ("earlier", "later"))
         rows = [row for row in await asyncio.to_thread(list_runs, self._runs.root) if row.status in ("complete", None)]
-        lines, wrong = list[str](), None
+        lines = list[str]()
+        wrong = None
         if earlier:
             try:
                 lines = await asyncio.to_thread(compare_runs, earlier, later or None)
@@ -241,7 +229,8 @@ class Pages:
 
     async def approve(self, request: Request) -> Response:
         """Pass on which candidates the report should cover."""
-        run_id, given = request.path_params["run_id"], await _form(request)
+        run_id = request.path_params["run_id"]
+        given = (await read_form(request)).fields
         live = self._runs.known.get(run_id)
         if live is None or live.request is None:
             raise UsageError("the question is closed: the run decided without an answer, or has ended")
@@ -253,40 +242,64 @@ class Pages:
 
     async def record(self, request: Request) -> Response:
         """Show a record that a report cites, with the cited passages marked."""
-        run_id, number = request.path_params["run_id"], request.path_params["number"]
-        return HTMLResponse(await asyncio.to_thread(_record_page, run_id, number, self._runs.root))
+        run_id = request.path_params["run_id"]
+        number = request.path_params["number"]
+        return HTMLResponse(await asyncio.to_thread(record_page, run_id, number, self._runs.root))
 
     async def row(self, request: Request) -> Response:
         """Show a record of the evidence by its key."""
-        run_id, key = request.path_params["run_id"], request.query_params.get("key", "")
-        return HTMLResponse(await asyncio.to_thread(_row_page, run_id, key, self._runs.root))
+        run_id = request.path_params["run_id"]
+        key = request.query_params.get("key", "")
+        return HTMLResponse(await asyncio.to_thread(row_page, run_id, key, self._runs.root))
 
     async def correct(self, request: Request) -> Response:
         """Correct what a run read, and show its report, made again."""
-        run_id, given = request.path_params["run_id"], await _form(request)
-        requests = _requests_of(given)
+        run_id = request.path_params["run_id"]
+        form = await read_form(request)
+        given = form.fields
         by = given.get("by", "").strip() or None
-        await asyncio.to_thread(lambda: asyncio.run(_change(run_id, requests, by, self._runs.root)))
-        back = given.get("back", "")
-        place = f"/runs/{run_id}/review" if back == "review" else f"/runs/{run_id}#corrections"
-        return RedirectResponse(place, 303)
+        if form.files:
+            lines = await asyncio.to_thread(take_files, run_id, form, by, self._runs.root)
+        else:
+            requests = requests_of(given)
+            lines = await asyncio.to_thread(change_run, run_id, requests, by, self._runs.root)
+        self._moved.pop(run_id, None)
+        self._moved[run_id] = lines
+        for oldest in list(self._moved)[:-_MOST_MOVED]:
+            del self._moved[oldest]
+        return RedirectResponse(f"/runs/{run_id}{_BACK.get(given.get('back', ''), '#corrections')}", 303)
+
+    async def rewrite(self, request: Request) -> Response:
+        """Have a run's model write its answer again, and show the report."""
+        run_id = request.path_params["run_id"]
+        await asyncio.to_thread(write_run_again, run_id, self._runs.root)
+        return _to_run(run_id)
+
+    async def workbench(self, request: Request) -> Response:
+        """Show a run's drugs and studies to work on."""
+        run_id = request.path_params["run_id"]
+        moved = self._moved.get(run_id, [])
+        return HTMLResponse(await asyncio.to_thread(workbench_page, run_id, self._runs.root, moved))
 
     async def review(self, request: Request) -> Response:
         """Show the rows that are worth a person's minutes."""
-        run_id, is_blind = request.path_params["run_id"], "blind" in request.query_params
+        run_id = request.path_params["run_id"]
+        is_blind = "blind" in request.query_params
         rows = await asyncio.to_thread(_rows_to_review, run_id)
         shown = {"run_id": run_id, "rows": rows, "blind": is_blind}
         return HTMLResponse(page("review.html", title="Rows worth your minutes", **shown))
 
     async def ask_within(self, request: Request) -> Response:
         """Answer a follow-up from what the run collected."""
-        run_id, question = request.path_params["run_id"], request.query_params.get("question", "")
+        run_id = request.path_params["run_id"]
+        question = request.query_params.get("question", "")
         answer = await asyncio.to_thread(_answer_within, run_id, question)
         return HTMLResponse(page("within.html", title=answer.question, run_id=run_id, answer=answer))
 
     async def export(self, request: Request) -> Response:
         """Download a run's report in another format."""
-        run_id, name = request.path_params["run_id"], request.path_params["name"]
+        run_id = request.path_params["run_id"]
+        name = request.path_params["name"]
         file_name = format_of(name).file_name
         content = await asyncio.to_thread(lambda: render(load_report(self._runs.root, run_id), name))
         kind = mimetypes.guess_type(file_name)[0] or "application/octet-stream"
@@ -299,7 +312,7 @@ def _entry(token: str) -> list[Route]:
 
     async def enter(request: Request) -> Response:
         is_entered = request.url.path == "/token" and request.method == "POST"
-        if is_entered and cookie_of((await _form(request)).get("token", "").strip()) == cookie_of(token):
+        if is_entered and cookie_of((await read_form(request)).fields.get("token", "").strip()) == cookie_of(token):
             answer: Response = RedirectResponse("/", 303)
             answer.set_cookie(COOKIE, cookie_of(token), httponly=True, samesite="strict")
             return answer
@@ -365,38 +378,24 @@ def _pattern_of(given: QueryParams) -> tuple[str, list[str]]:
     return pattern, [place for _, place, _, _ in Formatter().parse(pattern) if place]
 
 
-async def _form(request: Request) -> QueryParams:
-    body = await request.body()  # the guard bounds it
-    try:
-        return QueryParams(parse_qsl(body.decode(errors="replace"), max_num_fields=_MOST_FIELDS))
-    except ValueError:
-        raise HTTPException(413, "The form has too many fields.") from None
-
-
 def _to_run(run_id: str) -> Response:
     return RedirectResponse(f"/runs/{run_id}", 303)
 
 
 def _error_page(_: Request, error: Exception) -> Response:
     """Render an error as a one-line page."""
-    status, line, headers = 500, f"A fault of Willowbark itself ({type(error).__name__}).", None
+    status = 500
+    line = f"A fault of Willowbark itself ({type(error).__name__})."
+    headers = None
     if isinstance(error, UsageError):
-        status, line = 400, str(error)
+        status = 400
+        line = str(error)
     elif isinstance(error, HTTPException):
         known = {404: "There is no such page.", 405: "This page does not take that request."}
-        status, line, headers = error.status_code, known.get(error.status_code, error.detail), error.headers
+        status = error.status_code
+        line = known.get(error.status_code, error.detail)
+        headers = error.headers
     return HTMLResponse(page("notice.html", title="That did not work", line=line), status, headers)
-
-
-@cache
-def static_file(name: str) -> bytes:
-    """Read a style sheet or the script."""
-    return resources.files(STATIC[name]).joinpath(name).read_bytes()
-
-
-def static_address(name: str) -> str:
-    """Return a static file's address, which changes with the content so that browsers may cache the file."""
-    return f"/static/{name}?{hashlib.sha256(static_file(name)).hexdigest()[:12]}"
 
 
 async def static(request: Request) -> Response:
@@ -406,43 +405,6 @@ async def static(request: Request) -> Response:
         raise HTTPException(404)
     kept = {"Cache-Control": "max-age=31536000, immutable"}
     return Response(static_file(name), media_type=mimetypes.guess_type(name)[0], headers=kept)
-
-
-def page(template: str, **content: Any) -> str:
-    """Render a whole page."""
-    common = {"title": "", "here": "", "main": None, "wrong": None, "line": None, "token": False, "offline": False}
-    return _TEMPLATES.get_template(template).render({**common, **content})
-
-
-def part(name: str, *content: Any) -> str:
-    """Render a part of a page that is updated in place: `board`, `approval` or `log_line`."""
-    return str(getattr(_TEMPLATES.get_template("parts.html").module, name)(*content))
-
-
-def log_line(event: "AgentEvent") -> str:
-    """Render an event as a line of the log; a search by the names of its source and its arguments."""
-    text = event.message.replace("**", "").replace("`", "")
-    if event.call is not None and event.agent is not None:
-        source, arguments = source_of(event.call["tool"]), event.call["arguments"]
-        with suppress(ValueError, AttributeError):  # shown as the model wrote them
-            values = json.loads(arguments).values()
-            arguments = ", ".join(", ".join(map(str, each)) if isinstance(each, list) else str(each) for each in values)
-        text = f"{event.agent}: {title_of(source) if source else event.call['tool']}: {arguments}"
-    return part("log_line", event, text)
-
-
-def _format_start(row: RunRow) -> str:
-    """Format a run's start from its id, or return the id if it contains no time."""
-    try:
-        return f"{datetime.strptime(row.run_id[:15], '%Y%m%d-%H%M%S'):%Y-%m-%d %H:%M}"
-    except ValueError:
-        return row.name
-
-
-_TEMPLATES.filters |= {"one_line": one_line, "address": static_address, "source_title": title_of, "when": _format_start}
-_TEMPLATES.filters["whole"] = lambda text: " ".join(visible(str(text)).split())
-_TEMPLATES.filters["record_name"] = lambda key: import_module("willowbark.agents.report.forms").record_name(key)
-_TEMPLATES.filters["log_line"] = lambda event: Markup(log_line(event))  # noqa: S704  rendered by a template, which escapes
 
 
 def _ended_run_page(run_id: str, root: Path) -> str:
@@ -462,6 +424,7 @@ def _ended_run_page(run_id: str, root: Path) -> str:
     markup, first = render_report(run_id, report.to_json())
     shown |= {"title": report.title, "question": report.research_question, "main": first}
     shown["corrected"] = bool(report.corrections)
+    shown["outdated"] = report.written is not None and bool(report.written.outdated)
     shown["report"] = Markup(markup)  # noqa: S704  the report's own page, with every text escaped
     return page("report.html", **shown, formats=[known.name for known in FORMATS])
 
@@ -476,53 +439,6 @@ def render_report(run_id: str, content: str) -> tuple[str, str]:
     return page_html(document, f"/runs/{run_id}/records/"), document.sections[0].id
 
 
-def _record_page(run_id: str, number: int, root: Path) -> str:
-    """Render the text of a reference's record with the cited passages marked, and what can be corrected."""
-    report = load_report(root, run_id)
-    reference = next((each for each in report.references if each["number"] == number), None)
-    if reference is None:
-        raise HTTPException(404)
-    return _page_of_record(run_id, report, str(reference["key"]), reference)
-
-
-def _row_page(run_id: str, key: str, root: Path) -> str:
-    """Render a record of the evidence by its key, whether the report cites it or not."""
-    report = load_report(root, run_id)
-    row = next((row for row in report.evidence_table if row.key == key), None)
-    if row is None:
-        raise HTTPException(404)
-    return _page_of_record(run_id, report, key, report.reference_of(key) or {"title": row.title})
-
-
-def _page_of_record(run_id: str, report: "ResearchReport", key: str, reference: Mapping[str, Any]) -> str:
-    from willowbark.agents.report.forms import record_name, url_of  # noqa: PLC0415  agents take most of a second
-    from willowbark.tools.reading.corrections import EXCLUSION_REASONS  # noqa: PLC0415
-    from willowbark.tools.reading.reading import StudyDesign  # noqa: PLC0415
-    from willowbark.tools.reading.sections import own_part, places  # noqa: PLC0415
-
-    claims = list[dict[str, Any]]()
-    for row in (row for row in report.evidence_table if row.key == key):
-        own = [candidate for candidate in report.candidates if candidate.name == row.drug]
-        claimed = [claim.quote for candidate in own for claim in candidate.claims if claim.evidence_key == key]
-        quotes = dict.fromkeys(filter(None, (row.sentence, row.in_figures, *claimed)))
-        stance = own[0].stance_of(row) if own else row.direction
-        claims.append({"drug": row.drug, "stance": stance, "quotes": list(quotes), "row": row})
-    quotes = dict.fromkeys(quote for claim in claims for quote in claim["quotes"])
-    texts = list[tuple[str, list[tuple[str, bool]]]]()
-    records = _records_of(run_id, report.generated_at, len(report.corrections))
-    record = records.get(key) or next((each for each in records.values() if key in each.identifiers), None)
-    if record is not None:
-        body = record.content.removeprefix(record.citation.title).strip() or record.content
-        texts = [(own_part(record), mark_passages(body, quotes))]
-        full = ((place.title, mark_passages(place.text, quotes)) for place in places(record))
-        texts += [(title, pieces) for title, pieces in full if any(is_marked for _, is_marked in pieces)]
-    name, url = record_name(key), url_of(key, str(reference.get("url") or ""))
-    shown: dict[str, Any] = {"reference": reference, "name": name, "url": url, "claims": claims, "texts": texts}
-    shown |= {"run_id": run_id, "key": key, "can_correct": bool(records), "reasons": EXCLUSION_REASONS}
-    shown["designs"] = [design.label for design in StudyDesign]
-    return page("record.html", title=str(reference["title"]), **shown)
-
-
 def _rows_to_review(run_id: str) -> list["RowToReview"]:
     from ..run.reviewing import list_rows  # noqa: PLC0415  the whole team
 
@@ -535,73 +451,3 @@ def _answer_within(run_id: str, question: str) -> "AnswerWithin":
 
     with Ledger.existing() as ledger:
         return asyncio.run(ask_within(question, run_id, ledger))
-
-
-def _requests_of(given: QueryParams) -> list["ChangeRequest"]:
-    """Turn the form of a record into requests; UsageError for what cannot be understood."""
-    from willowbark.tools.reading.reading import StudyDesign  # noqa: PLC0415
-
-    from ..run.changes import ChangeRequest, parse_value  # noqa: PLC0415
-
-    common = {name: given.get(name, "").strip() for name in ("record", "drug", "note")}
-    if given.get("says"):
-        return [ChangeRequest.of({**common, "says": given["says"]})]
-    what = given.get("do", "")
-    if what == "exclude":
-        return [ChangeRequest.of({**common, "drug": "", "exclude": given.get("reason", "")})]
-    if what in ("set_aside", "undo", "add"):
-        return [ChangeRequest.of({**common, what: True, **({"record": ""} if what == "set_aside" else {})})]
-    labels = {design.label: design.value for design in StudyDesign}
-    requests = list[ChangeRequest]()
-    for name, field in _FIELDS.items():
-        typed, was = given.get(name, "").strip(), given.get(f"was_{name}", "").strip()
-        if name in given and typed != was:
-            value = labels.get(typed, typed) if name == "design" else parse_value(typed)
-            drug = common["drug"] if field.startswith("deciding.") else ""
-            requests.append(ChangeRequest.of({**common, "drug": drug, "field": field, "value": value}))
-    if not requests:
-        raise UsageError("nothing was changed: choose what the record says, or change a field")
-    return requests
-
-
-async def _change(run_id: str, requests: "Sequence[ChangeRequest]", by: str | None, root: Path) -> None:
-    """Change a run of this folder's ledger."""
-    from ..run.correcting import ask_changes  # noqa: PLC0415  the whole team
-
-    with Ledger.existing() as ledger:
-        await ask_changes(run_id, ledger, requests, by=by, root=root)
-
-
-@lru_cache(maxsize=4)  # readers open many records of a report; a resumed run has a new one, on more records
-def _records_of(run_id: str, made: datetime, corrections: int) -> Mapping[str, "Evidence"]:
-    """Load the records behind a run's report, by key, with those that people added; none if the ledger lacks the run.
-
-    A report that was made at another time, or with other corrections, is on other records.
-    """
-    from willowbark.tools.appraisal.appraised import conditions_of  # noqa: PLC0415
-    from willowbark.tools.appraisal.corrected import with_added  # noqa: PLC0415
-    from willowbark.tools.questions import parse_question  # noqa: PLC0415
-
-    from ..run.within import words_taken  # noqa: PLC0415
-    from ..state import state_of  # noqa: PLC0415  agents take most of a second
-
-    if all(run.run_id != run_id for run in runs_in_ledger()):
-        return {}
-    with Ledger.existing() as ledger:
-        state = state_of(ledger, run_id)
-        conditions = conditions_of(parse_question(state.question))
-        pool = with_added(state.evidence, words_taken(run_id, ledger), conditions)
-        return {record.key: record for record in pool}
-
-
-def mark_passages(text: str, passages: Iterable[str]) -> list[tuple[str, bool]]:
-    """Split a text into pieces, each with whether it belongs to a passage; white space may differ.
-
-    >>> mark_passages("Pain fell. It  rose.", ["It rose."])
-    [('Pain fell. ', False), ('It  rose.', True)]
-    """
-    found = [r"\s+".join(map(re.escape, passage.split())) for passage in sorted(passages, key=len, reverse=True)]
-    if not found:
-        return [(text, False)]
-    pieces = re.split(f"({'|'.join(found)})", text)
-    return [(piece, place % 2 == 1) for place, piece in enumerate(pieces) if piece]

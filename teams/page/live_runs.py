@@ -42,7 +42,10 @@ class LiveRun:
         self, folder: RunFolder, question: str, *, offline: bool, output: OutputSettings | None = None
     ) -> None:
         self._output = output
-        self.run_id, self.question, self.folder, self.offline = folder.run_id, question, folder, offline
+        self.run_id = folder.run_id
+        self.question = question
+        self.folder = folder
+        self.offline = offline
         self.life = secrets.token_hex(4)
         """Distinguishes a resumed run, which repeats its earlier events."""
         self._ended_at: float | None = None
@@ -101,7 +104,8 @@ class LiveRun:
 
     def cancel(self) -> None:
         """Ask for a report of what was found so far."""
-        self.request, self.stopping = None, True
+        self.request = None
+        self.stopping = True
         self._in_run(self.token.cancel)
         self._notify()
 
@@ -133,7 +137,8 @@ class LiveRun:
     def _note(self, event: AgentEvent) -> None:
         """Record an event: specialists are active until their findings, the judge from the last findings on."""
         self.board.note(event)
-        agent, verdict = event.agent, event.verdict
+        agent = event.agent
+        verdict = event.verdict
         if event.type in ("synthesizing", "complete"):
             self.agents["report"] = "writing" if event.type == "synthesizing" else "written"
         elif agent is not None and event.call is not None:
@@ -157,7 +162,8 @@ class LiveRun:
         self._notify()
 
     def _end(self, outcome: RunOutcome) -> None:
-        self.outcome, self._ended_at = outcome, time.monotonic()
+        self.outcome = outcome
+        self._ended_at = time.monotonic()
         self._notify()
 
     def _notify(self) -> None:
@@ -246,7 +252,9 @@ class LiveRuns:
         folder = RunFolder.at(settings.output.directory, run_id or new_run_id(question))
         run = LiveRun(folder, question, offline=settings.library.path is not None, output=settings.output)
         approve = approver_for(run.ask_person, settings, "page")
-        given = {"endpoints": self._endpoints, "approve": approve, "cancellation_token": run.token}
+        is_of_server = settings.library.path == self.settings.library.path
+        endpoints = self._endpoints if is_of_server else None  # a run of somebody's files opens them itself
+        given = {"endpoints": endpoints, "approve": approve, "cancellation_token": run.token}
         self.known.pop(run.run_id, None)
         self.known[run.run_id] = run
         run.start(lambda: start(run.run_id, **given))

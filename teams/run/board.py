@@ -49,10 +49,12 @@ class Board:
     """State of a run: the round, what the team is doing, and a row per source; the clock gives seconds."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        self._clock, self._began = clock, clock()
+        self._clock = clock
+        self._began = clock()
         self.rows: dict[str, SourceRow] = {}
         """By source, in order of their first search."""
-        self._round, self._doing = 0, "starting"
+        self._round = 0
+        self._doing = "starting"
 
     def note(self, event: AgentEvent) -> None:
         """Record one event."""
@@ -68,7 +70,8 @@ class Board:
             if row.waiting == 1:
                 row.waited_s += self._clock() - row.since
             row.waiting = max(0, row.waiting - 1)
-            row.found, row.kept = row.found + reply.total, row.kept + len(reply.records)
+            row.found = row.found + reply.total
+            row.kept = row.kept + len(reply.records)
             failed = reply.status in ("unavailable", "bad_query")
             row.problem = one_line("; ".join(reply.warnings)) if failed else ""
         elif event.type == "streaming":

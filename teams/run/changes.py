@@ -1,11 +1,8 @@
 """What somebody asks to change in a run, by whatever face: checked against the run, and turned into corrections."""
 
-import csv
-import io
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from pydantic import BaseModel, Field, JsonValue, ValidationError
@@ -19,7 +16,6 @@ from willowbark.tools.errors import UsageError
 from willowbark.tools.lexicon import canonical_drug
 from willowbark.tools.questions import parse_question
 from willowbark.tools.reading.corrections import (
-    EXCLUSION_REASONS,
     MAX_NOTE,
     Correction,
     CorrectionBook,
@@ -35,24 +31,22 @@ from willowbark.tools.records.study import Study
 from ..config import wording_of
 
 SaysWord = Literal["supports", "contradicts", "inconclusive", "not assessed"]
-_MOST_BYTES = 64 << 20  # of a spreadsheet
-_PARTICIPANTS = "deciding.participants"
-_EDITED = {"sample_size": _PARTICIPANTS, "design": "design"}
-"""Columns of the exported table that can be edited, beside verdict and the reviewer's, with the field of each."""
-_LABELS = {design.label: design.value for design in StudyDesign}
-_EXCLUDE = "exclude"
+PARTICIPANTS = "deciding.participants"
+DESIGNS = {design.label: design.value for design in StudyDesign}
+"""What a study's field holds of a design, by its name in reports."""
 _KINDS = {"pmid": "pmid", "nct": "nct_id", "pmcid": "pmcid", "doi": "doi"}
 """What records are numbered by: the beginning of the key, and the kind of identifier."""
 
 
 class ChangeRequest(BaseModel, frozen=True, extra="forbid"):
-    """One thing that somebody wants changed; exactly one of the first six is given."""
+    """One thing that somebody wants changed; exactly one of the first seven is given."""
 
     says: SaysWord | None = Field(None, description="What the record says of the drug")
     field: str | None = Field(None, description="A field of the study, such as aim, design or deciding.participants")
     exclude: ExclusionReason | None = Field(None, description="Leave the record out, for this reason")
     add: bool = Field(False, description="Add the record, by its number or from `file`")
     set_aside: bool = Field(False, description="Set the drug aside: the report does not cover it")
+    count: bool = Field(False, description="Let the record count for the drug, though the judge struck it")
     undo: bool = Field(False, description="Take back what you said of the record or drug")
     record: str = Field("", description="PMID, NCT number, DOI, or key such as pmid:…")
     drug: str = Field("", description="Generic name")
@@ -85,7 +79,8 @@ class RunToCorrect:
     """
 
     def __init__(self, question: str, report: ResearchReport, pool: Sequence[Evidence], book: CorrectionBook) -> None:
-        self.report, self._book = report, book
+        self.report = report
+        self._book = book
         self._condition = conditions_of(parse_question(question))[0]
         self._pool = {name: record for record in pool for name in (record.key, *record.identifiers)}
         self._rows = {(row.key, row.drug): row for row in report.evidence_table}
@@ -116,11 +111,12 @@ class RunToCorrect:
             "field": request.field is not None,
             "exclude": request.exclude is not None,
             "set aside": request.set_aside,
+            "count": request.count,
             "undo": request.undo,
         }
         chosen = [name for name, is_asked in asked.items() if is_asked]
         if len(chosen) != 1:
-            raise UsageError("say one thing: what the record says, a field, exclude, add, set aside, or undo")
+            raise UsageError("say one thing: what the record says, a field, exclude, add, count, set aside, or undo")
         drug = _find_drug(request.drug)
         common: dict[str, Any] = {"note": request.note, "seconds": request.seconds, "error": request.error}
         common |= {"who": who, "at": now()}
@@ -135,6 +131,8 @@ class RunToCorrect:
         if request.exclude is not None:
             return [Correction(change="exclude", record=key, condition=condition, reason=request.exclude, **common)]
         row = self._rows.get((key, drug))
+        if request.count:
+            return [self._let_count(key, drug, condition, common)]
         if request.says is not None:
             if not drug:
                 raise UsageError(f"{record_name(key)}: of which drug? --drug NAME{_list_drugs(self._drugs_of(key))}")
@@ -153,14 +151,23 @@ class RunToCorrect:
             ]
         return [self._to_field(request, key, drug, common)]
 
+    def _let_count(self, key: str, drug: str, condition: str, common: dict[str, Any]) -> Correction:
+        """Undo a judge's strike; UsageError if the judge struck no such row."""
+        struck = [row.drug for row in self.report.judge_view.struck if row.key == key]
+        if drug not in struck:
+            whose = f" on {drug}" if drug else ""
+            also = f"; it struck it on {', '.join(struck)}" if struck else ""
+            raise UsageError(f"{record_name(key)}: the judge did not strike it{whose}{also}")
+        return Correction(change="count", record=key, drug=drug, condition=condition, **common)
+
     def _to_field(self, request: ChangeRequest, key: str, drug: str, common: dict[str, Any]) -> Correction:
         field = request.field or ""
         row = self._rows.get((key, drug))
         was: JsonValue = None
-        if field == _PARTICIPANTS and row is not None:
+        if field == PARTICIPANTS and row is not None:
             was = row.sample_size
         elif field == "design" and row is not None:
-            was = _LABELS.get(row.design, row.design)
+            was = DESIGNS.get(row.design, row.design)
         elif not field.startswith("deciding."):
             study = self._study_of(key)
             if study is not None:
@@ -247,64 +254,6 @@ def parse_value(text: str) -> JsonValue:
     except ValueError:
         return word
     return value if isinstance(value, int | float | bool | list) or value is None else word
-
-
-def read_table(path: Path, report: ResearchReport) -> list[ChangeRequest]:
-    """Read a table of evidence that somebody edited in a spreadsheet: every cell that differs from the report.
-
-    Counted are `reviewer_verdict` (also `exclude`) with `reviewer_note`, `verdict`, `sample_size` and `design`.
-
-    Raises:
-        UsageError: no such table, a cell that cannot be understood, or one edited that cannot be.
-    """
-    try:
-        if path.stat().st_size > _MOST_BYTES:
-            raise UsageError(f"{path}: has more than {_MOST_BYTES >> 20} MB")
-        text = path.read_bytes().decode("utf-8-sig")
-    except UnicodeDecodeError:
-        raise UsageError(f"{path}: is not UTF-8; save the spreadsheet as “CSV UTF-8”") from None
-    except OSError as error:
-        raise UsageError(f"{path}: cannot be read ({error.strerror})") from None
-    head = text.partition("\n")[0]
-    delimiter = max((",", ";", "\t"), key=head.count)  # spreadsheets of many countries write semicolons
-    rows = list(csv.DictReader(io.StringIO(text, newline=""), delimiter=delimiter))
-    if not rows or not {"key", "drug"} <= set(rows[0]):
-        raise UsageError(
-            f"{path}: is no table of evidence (columns key and drug); `willowbark export --to csv` makes one"
-        )
-    own = {(row.key, row.drug): row for row in report.evidence_table}
-    requests = list[ChangeRequest]()
-    for line, cells in enumerate(rows, 2):
-        place = f"{path}, line {line}"
-        former = own.get((cells["key"] or "", cells["drug"] or ""))
-        if former is None:
-            raise UsageError(f"{place}: the report has no row {cells['key']} of {cells['drug']}")
-        requests += _read_cells(cells, former, place)
-    return requests
-
-
-def _read_cells(cells: Mapping[str, str | None], former: EvidenceRow, place: str) -> Iterator[ChangeRequest]:
-    common = {"record": former.key, "drug": former.drug, "note": (cells.get("reviewer_note") or "").strip()}
-    said = (cells.get("reviewer_verdict") or "").strip()
-    edited = (cells.get("verdict") or "").strip()
-    word = said or (edited if edited != former.direction else "")
-    if word.partition(":")[0] == _EXCLUDE:
-        reason = word.partition(":")[2].strip() or "other"
-        if reason not in EXCLUSION_REASONS:
-            raise UsageError(f"{place}: {reason!r} is no reason; there are {', '.join(EXCLUSION_REASONS)}")
-        yield ChangeRequest.of({**common, "exclude": reason})
-    elif word:
-        if word not in {each.value for each in Direction}:
-            options = ", ".join(each.value for each in Direction)
-            raise UsageError(f"{place}: {word!r} is no verdict; there are {options} and exclude")
-        yield ChangeRequest.of({**common, "says": word})
-    for column, field in _EDITED.items():
-        text = (cells.get(column) or "").strip()
-        stands = getattr(former, column)
-        if column not in cells or text == ("" if stands is None else f"{stands}"):
-            continue
-        value = _LABELS.get(text, text) if column == "design" else parse_value(text)
-        yield ChangeRequest.of({**common, "field": field, "value": value})
 
 
 def corrections_of(run: RunToCorrect, requests: Sequence[ChangeRequest], by: str | None = None) -> list[Correction]:

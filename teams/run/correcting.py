@@ -1,15 +1,13 @@
 """Corrections of a run: kept in the workspace's file and in the run's ledger, and the report made again at once."""
 
-import asyncio
-from collections.abc import AsyncIterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from willowbark.agents.autogen import BaseChatMessage, CancellationToken, TextMessage
 from willowbark.agents.context import RunContext
-from willowbark.agents.remaking import make_again
+from willowbark.agents.remaking import RewrittenAnswer, make_again
 from willowbark.agents.report.forms import record_name
 from willowbark.agents.report.model import ReportMessage, ResearchReport
 from willowbark.tools.appraisal.appraised import Readings, conditions_of
@@ -39,7 +37,7 @@ from willowbark.tools.toolbox import EvidenceTool, GetPaper, GetTrial, PaperArgs
 
 from ..config import Settings
 from ..ledger import Ledger, LedgerError, restore
-from ..ledger.journal import CORRECTIONS, FORMER, Journal
+from ..ledger.journal import CORRECTIONS, FORMER, REWRITTEN, Journal
 from ..state import findings_of
 from .changes import ChangeRequest, RunToCorrect, corrections_of, key_of
 from .options import RunOptions, replayed_endpoints
@@ -128,7 +126,8 @@ async def ask_changes(
     corrections = list[Correction]()
     added = [request for request in requests if request.add]
     if added:
-        who, conditions = name_person(by), conditions_of(parse_question(run.question))
+        who = name_person(by)
+        conditions = conditions_of(parse_question(run.question))
         for request in added:
             for record in await _find_records(request, Settings.restored(run.settings), endpoints):
                 pool.append(record)
@@ -196,7 +195,13 @@ def former_report(run_id: str, ledger: Ledger) -> ResearchReport:
     return restore(ResearchReport, content, "report")
 
 
-async def make_corrected(run_id: str, ledger: Ledger, corrections: CorrectionBook, former: ResearchReport) -> MadeAgain:
+async def make_corrected(
+    run_id: str,
+    ledger: Ledger,
+    corrections: CorrectionBook,
+    former: ResearchReport,
+    rewritten: RewrittenAnswer | None = None,
+) -> MadeAgain:
     """Make a run's report again with what people say, from its ledger and the stores of studies beside it.
 
     Args:
@@ -204,19 +209,23 @@ async def make_corrected(run_id: str, ledger: Ledger, corrections: CorrectionBoo
         ledger: holds the run.
         corrections: all that concern it.
         former: its report without what people have said since.
+        rewritten: what a model has written since; None takes what the ledger holds.
 
     Raises:
         LedgerError: no such run, or damaged content.
     """
+    content = ledger.taken(run_id, REWRITTEN)
+    known = None if content is None else restore(RewrittenAnswer, content, "answer")
     async with open_again(run_id, ledger, former) as again:
-        report = await make_again(again.messages, former, again.context, corrections)
+        report = await make_again(again.messages, former, again.context, corrections, rewritten or known)
         return MadeAgain(report, again.taken)
 
 
 @asynccontextmanager
 async def open_again(run_id: str, ledger: Ledger, former: ResearchReport) -> AsyncIterator[RunAgain]:
     """Open an ended run: its messages, its readings, and its journal in the sources' place."""
-    run, journal = ledger.run(run_id), ledger.journal(run_id)
+    run = ledger.run(run_id)
+    journal = ledger.journal(run_id)
     settings = Settings.restored(run.settings)
     question = TextMessage(content=run.question, source="user", created_at=run.created_at)
     messages: list[BaseChatMessage] = [question, *messages_of(journal.earlier_turns)]
@@ -243,20 +252,3 @@ def _open_reader(journal: Journal, settings: Settings, taken: dict[str, dict[str
     beside = [] if library in (None, "bundled") else [Path(library) / STORE_FILE]
     shelf = StudyShelf(own if own is not None and own.is_file() else None, beside)
     return StoredReader(shelf, recall=journal.find_reading, note=taken.__setitem__)
-
-
-def bind_report(report: ResearchReport, run_id: str, ledger: Path, root: Path | None = None) -> ResearchReport:
-    """Let a report of a ledger's run be corrected by `report.correct`; return it."""
-
-    def correct(given: Mapping[str, Any], by: str | None) -> ResearchReport:
-        request = ChangeRequest.of(given)
-
-        async def change() -> ResearchReport:
-            with Ledger.existing(ledger) as book:
-                return await ask_changes(run_id, book, [request], by=by, root=root)
-
-        with ThreadPoolExecutor(1, thread_name_prefix="willowbark-correct") as threads:  # a notebook's loop is busy
-            return bind_report(threads.submit(asyncio.run, change()).result(), run_id, ledger, root)
-
-    report.correct_by(correct)
-    return report

@@ -63,7 +63,7 @@ from ..ledger.journal import CORRECTIONS
 from ..ledger.model_calls import JournaledClient
 from ..model_clients import BASELINE, READS_REQUESTS, context_of
 from ..research_team import ResearchTeam, default_participants
-from .correcting import bind_report
+from .binding import bind_report
 from .hooks import Hooks
 from .options import RunOptions, approver_for
 from .turns import TurnMessage, messages_of
@@ -149,7 +149,8 @@ class Course:
                     yield event
 
     async def _live(self) -> AsyncGenerator[AgentEvent, None]:  # noqa: PLR0912, PLR0915
-        journal, asked = self.journal, self.settings.research
+        journal = self.journal
+        asked = self.settings.research
 
         # 1. The question, and its estimated cost.
         yield AgentEvent(type="started", message=self.question)
@@ -168,11 +169,14 @@ class Course:
         said: list[BaseChatMessage] = [question, *messages_of(self._earlier)]
         cost_of_turn: dict[str, int | float | None] = {}
         is_written = False
-        reason, told_read, failure_told = "error", 0, False
+        reason = "error"
+        told_read = 0
+        failure_told = False
         policy = RetryPolicy.within(asked.search_timeout)
         explain = explainer(self.endpoints)
         async with Transport(self.endpoints, recorder=journal, policy=policy, explain=explain) as transport:
-            team, clock = self._team(transport), asyncio.create_task(self._watch_clock())
+            team = self._team(transport)
+            clock = asyncio.create_task(self._watch_clock())
             try:
                 async with aclosing(team.run_stream(task=question, cancellation_token=self._token)) as messages:
                     async for message in _with_pulse(messages, self._readings.stop):
@@ -181,7 +185,8 @@ class Course:
                             yield self._event("streaming", f"read {done} of {self._readings.found}")
                         if message is None or isinstance(message, TaskResult):
                             continue
-                        events, iteration = list(self._narrate(message)), self._iteration
+                        events = list(self._narrate(message))
+                        iteration = self._iteration
                         if isinstance(message, FindingsMessage | AssessmentMessage):
                             iteration = message.content.iteration
                         if isinstance(message, TurnMessage):
@@ -284,13 +289,15 @@ class Course:
 
     def _open_reader(self) -> StoredReader:
         """Open the reader with the stores of this run; a replay takes from its ledger alone."""
-        journal, library = self.journal, self.endpoints.library
+        journal = self.journal
+        library = self.endpoints.library
         own = self.options.studies
         if own is None and journal.folder is not None:
             own = journal.folder / STORE_FILE
         beside = [library.folder / STORE_FILE] if library is not None else []
         if journal.replaying:
-            own, beside = None, []
+            own = None
+            beside = []
         shelf = StudyShelf(own, beside, self._warnings.append)
         return StoredReader(shelf, recall=journal.find_reading, note=journal.keep_reading)
 
@@ -457,7 +464,7 @@ async def partial_report(
     Publications that `readings` holds are not read again; None in place of an account of tokens gives none.
     """
     asked = settings.research
-    if asked.approve and not any(isinstance(one, ApprovalMessage) for one in messages):
+    if asked.approve and not any(isinstance(message, ApprovalMessage) for message in messages):
         because = f"the run ended before anybody decided: {stop_reason.replace('_', ' ')}"
         approver = ApproverAgent(nobody=because, default=asked.approval_default)
         messages = [*messages, (await approver.on_messages(messages, CancellationToken())).chat_message]

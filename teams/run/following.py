@@ -101,7 +101,10 @@ async def follow(
 
     `end_at_once` is called before the process ends. UsageError of the run is raised again.
     """
-    outcome, task, loop, began = RunOutcome(), asyncio.current_task(), asyncio.get_running_loop(), None
+    outcome = RunOutcome()
+    task = asyncio.current_task()
+    loop = asyncio.get_running_loop()
+    began = None
     assert task is not None
 
     def interrupt() -> None:

@@ -99,7 +99,7 @@ def load_report(root: Path, run_id: str) -> "ResearchReport":
 
 
 def _bind(report: "ResearchReport", run_id: str, ledger: Path, root: Path | None = None) -> "ResearchReport":
-    from .correcting import bind_report  # noqa: PLC0415  the whole team
+    from .binding import bind_report  # noqa: PLC0415  the whole team
 
     return bind_report(report, run_id, ledger, root)
 
@@ -163,7 +163,8 @@ def list_runs(root: Path) -> list[RunRow]:
     for run_id, run in all_runs(root).items():
         path = root / run_id / _REPORT
         drugs: str = run.status if run else "no report"
-        cost, question = "", run.question if run else ""
+        cost = ""
+        question = run.question if run else ""
         try:
             if path.exists():
                 report = json.loads(_read_report(path))
@@ -171,7 +172,8 @@ def list_runs(root: Path) -> list[RunRow]:
                 kept = stored_report(run_id) if run and run.stop_reason else None
                 report = kept and kept.model_dump(mode="json")
             if report is not None:
-                drugs, question = "none", report["research_question"]
+                drugs = "none"
+                question = report["research_question"]
                 if report["candidates"]:
                     (first, *others) = report["candidates"]
                     drugs = f"{first['name']}{f', {len(others)} more' if others else ''}"
@@ -196,7 +198,8 @@ def compare_runs(earlier: str, later: str | None) -> list[str]:
         if former is not None:
             return [*differences(former, ledger.report(pair[0]) or former), "Compared: before and after corrections."]
         if later is None:
-            question, runs = ledger.run(pair[0]).question, ledger.runs()
+            question = ledger.run(pair[0]).question
+            runs = ledger.runs()
             alike = [run.run_id for run in runs if run.question == question and run.status == "complete"]
             if not (others := [run_id for run_id in alike if run_id != pair[0]]):
                 raise LedgerError(
@@ -218,7 +221,8 @@ def differences(earlier: Mapping[str, Any], later: Mapping[str, Any]) -> list[st
         lines.append(f"The earlier run asked: {one_line(earlier['research_question'])}")
     before, after = ({each["name"]: each for each in report["candidates"]} for report in (earlier, later))
     for name in sorted(before.keys() | after.keys()):
-        was, now = before.get(name), after.get(name)
+        was = before.get(name)
+        now = after.get(name)
         if was and now:
             for what, field in (("certainty", "certainty"), ("evidence", "evidence_quality")):
                 if was[field] != now[field]:
@@ -226,7 +230,8 @@ def differences(earlier: Mapping[str, Any], later: Mapping[str, Any]) -> list[st
         elif one := was or now:
             moved = "no longer a candidate" if was else "a new candidate"
             lines.append(f"{name}: {moved} ({one['evidence_quality']} evidence, {one['certainty']} certainty)")
-    old, new = _evidence(earlier), _evidence(later)
+    old = _evidence(earlier)
+    new = _evidence(later)
     for key in sorted(old.keys() | new.keys()):
         title, said = new.get(key) or old[key]
         if key not in old or key not in new:

@@ -33,7 +33,8 @@ class _LineFormatter(logging.Formatter):
 
     def __init__(self, secrets: Sequence[str], *, as_json: bool) -> None:
         super().__init__()
-        self._secrets, self._as_json = secrets, as_json
+        self._secrets = secrets
+        self._as_json = as_json
 
     def format(self, record: logging.LogRecord) -> str:
         if isinstance(record.msg, str):
@@ -50,7 +51,8 @@ class _LineFormatter(logging.Formatter):
                 line[name] = _ID.sub("", value)
                 for secret in self._secrets:
                     line[name] = line[name].replace(secret, "[key]")
-        when, level = datetime.fromtimestamp(record.created, UTC).isoformat(), record.levelname.lower()
+        when = datetime.fromtimestamp(record.created, UTC).isoformat()
+        level = record.levelname.lower()
         if self._as_json:
             head = {"level": level, "logger": record.name, "timestamp": when}
             return json.dumps({**line, **head}, ensure_ascii=False, default=str)
@@ -70,7 +72,7 @@ def logged(verbosity: int, *, as_json: bool = False, environ: Mapping[str, str] 
     secrets = [value for value in values if len(value) >= _SHORTEST_SECRET]
     handler.setFormatter(_LineFormatter(secrets, as_json=as_json))
     loggers = [logging.getLogger(name) for name in (_OURS if verbosity == 1 else (*_OURS, *_MORE))]
-    before = [(each, each.level, each.propagate) for each in loggers]
+    before = [(logger, logger.level, logger.propagate) for logger in loggers]
     for each in loggers:
         each.setLevel(logging.INFO if verbosity == 1 else logging.DEBUG)
         each.propagate = False

@@ -99,7 +99,8 @@ async def research_stream(
 
     options = RunOptions.of(question, choices)
     asked = validate_question(options.question or "")
-    settings, began = options.chosen(), time.monotonic()
+    settings = options.chosen()
+    began = time.monotonic()
     async with AsyncExitStack() as stack:
         client, others = await stack.enter_async_context(_clients(options, settings, settings.llm.model))
         opened: list[Endpoints] = []

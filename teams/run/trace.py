@@ -37,7 +37,8 @@ class SpanRecorder:
 
     def exchanged(self, exchange: Exchange) -> None:
         """Create a span for one exchange."""
-        end, address = time.time_ns(), urlsplit(exchange.url)  # without the query, which reveals the question
+        end = time.time_ns()
+        address = urlsplit(exchange.url)  # without the query, which reveals the question
         span = _tracer.start_span(
             f"{exchange.method} {exchange.source}",
             kind=SpanKind.CLIENT,

@@ -151,7 +151,8 @@ def screen(
         raise UsageError(f"not known as a drug: {', '.join(unknown[:5])}; write generic names")
     wanted = tuple(dict.fromkeys(name for name in known.values() if name))
     done = Screening(out)
-    asked, of_any_drug = dict[str, Question](), dict[str, Question]()
+    asked = dict[str, Question]()
+    of_any_drug = dict[str, Question]()
     for condition in conditions:
         question = of_any_drug[condition] = parse_question(QUESTIONS["treat"].format(condition=condition))
         if question.objection:
@@ -182,7 +183,7 @@ def screen(
         return readings
 
     found = asyncio.run(_conclude(asked, searches, origin, readings_of, tell, corrections or CorrectionBook()))
-    done.cells = sum(each.has_verdict for candidates, _ in found.values() for each in candidates)
+    done.cells = sum(candidate.has_verdict for candidates, _ in found.values() for candidate in candidates)
     done.files = write_results(out, found, {name: question.text for name, question in asked.items()}, origin)
     return done
 
@@ -218,7 +219,7 @@ async def _search(
                 try:
                     for source in sources:
                         reply = await source.find(queries[name], most)
-                        records |= {each.key: each for each in reply.records}
+                        records |= {record.key: record for record in reply.records}
                         if reply.status is Status.PARTIAL:
                             tell(f"{name}: {title_of(source.name)} {'; '.join(reply.warnings)}")
                 except SearchError as error:
@@ -268,7 +269,9 @@ def _read(
     shelved: "_ShelfRows | None" = None,
 ) -> ReadingTally:
     """Have read what is due by condition, each row once, unless an earlier call or a store has it."""
-    done, seen, shown = ReadingTally(), set[str](), 0.0
+    done = ReadingTally()
+    seen = set[str]()
+    shown = 0.0
     for row in table.rows():
         done.kept[row["hash"]] = row["reading"]
         reader.note([row])
@@ -301,7 +304,9 @@ def _read(
         if done.seconds - shown > _TELLS_EVERY_S:
             shown = done.seconds
             tell(f"read {done.made:,} ({done.made / done.seconds:,.1f}/s)")
-    done.due, done.held, done.seconds = len(seen), len(seen & done.kept.keys()), time.monotonic() - began
+    done.due = len(seen)
+    done.held = len(seen & done.kept.keys())
+    done.seconds = time.monotonic() - began
     return done
 
 
@@ -338,8 +343,10 @@ class KeptReader:
     """Returns the readings of a table, and takes from stores or reads what it lacks."""
 
     def __init__(self, kept: Mapping[str, str], shelf: StudyShelf) -> None:
-        self._kept, self._reader = kept, StoredReader(shelf)
-        self.name, self.version = self._reader.name, self._reader.version
+        self._kept = kept
+        self._reader = StoredReader(shelf)
+        self.name = self._reader.name
+        self.version = self._reader.version
 
     def read_document(self, document: Document, drug: str, condition: str, key: str = "") -> Reading:
         """Read a record for a drug in a condition."""
@@ -368,11 +375,13 @@ async def _conclude(
             pool = with_added(origin.records(searches[name]), corrections, conditions)
             readings = readings_of(name, pool)
             candidates = appraise_candidates(question, pool, readings)
-            if databases and (names := [each.drug for each in candidates if each.has_verdict]):
+            if databases and (names := [candidate.drug for candidate in candidates if candidate.has_verdict]):
                 entries = [record for source in databases for record in (await source.look_up(name, *names)).records]
                 pool = [*pool, *entries]
                 candidates = appraise_candidates(question, pool, readings)
-            candidates = [each for each in candidates if corrections.find_aside(each.drug, conditions) is None]
+            candidates = [
+                candidate for candidate in candidates if corrections.find_aside(candidate.drug, conditions) is None
+            ]
             # Without a verdict, the number of records that name the drug is the most informative order.
             candidates.sort(key=lambda each: (not each.has_verdict, -len(each.records) * (not each.has_verdict)))
             found[name] = candidates, {record.key: record for record in pool}

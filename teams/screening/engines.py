@@ -27,11 +27,14 @@ class TrainedReader:
         cpus: cores that a unit takes on a cluster.
     """
 
-    unit, at_once, cpus = 100, 1, 1.0
+    unit = 100
+    at_once = 1
+    cpus = 1.0
 
     async def read(self, rows: Sequence[ReaderRow]) -> Results:
         """Return rows of `hash` and `reading`; each process loads the reader once."""
-        reader, found = load_reader(), list[ReaderRow]()
+        reader = load_reader()
+        found = list[ReaderRow]()
         for row in rows:
             document = Document.cut(row["title"], row["text"], tuple(row["types"]))
             reading = reader.read_document(document, row["drug"], row["condition"])
@@ -59,7 +62,8 @@ def _until_stopped(units: Iterable[WorkUnit], stopped: list[UsageError]) -> Iter
 
 def read_here(units: Iterable[WorkUnit], reader: TrainedReader) -> Iterator[tuple[str, Results]]:
     """Read in this process."""
-    stopped, tasks = list[UsageError](), dict[asyncio.Task[Results], str]()
+    stopped = list[UsageError]()
+    tasks = dict[asyncio.Task[Results], str]()
     waiting = _until_stopped(units, stopped)
     with asyncio.Runner() as runner:
         while True:
@@ -106,9 +110,9 @@ def engine_of(name: str) -> Engine:
 class ClusterLimiter(RateLimiter):
     """Enforces the sources' rate limits for a whole Ray cluster, with one actor per source."""
 
-    async def wait(self, name: str, per_second: float) -> None:
+    async def wait(self, name: str, per_second: float, burst: int = 0) -> None:
         """Sleep until the next request to `name` may start."""
-        await _limits_of(name).wait.remote(name, per_second)
+        await _limits_of(name).wait.remote(name, per_second, burst)
 
 
 def _limits_of(name: str) -> Any:
@@ -124,7 +128,8 @@ def read_on_ray(units: Iterable[WorkUnit], reader: TrainedReader) -> Iterator[tu
     """Read on Ray: one task per unit, retried if its worker or node is lost; twice as many are sent as can run."""
     import ray  # noqa: PLC0415  an extra
 
-    read, given = ray.remote(num_cpus=reader.cpus, max_retries=-1)(read_unit), ray.put(reader)
+    read = ray.remote(num_cpus=reader.cpus, max_retries=-1)(read_unit)
+    given = ray.put(reader)
     names: dict[Any, str] = {}
     stopped = list[UsageError]()
     waiting = _until_stopped(units, stopped)

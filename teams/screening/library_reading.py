@@ -38,7 +38,8 @@ from .tables import has_parquet
 
 PARQUET_FILE = "studies.parquet"
 """The store as a table, beside it."""
-_COMMIT_S, _TELL_S = 0.5, 2.0
+_COMMIT_S = 0.5
+_TELL_S = 2.0
 _BATCH = 10_000  # rows of the table at a time
 _TEXTS = ("text", "reader", "version", "release", "form", "drug", "condition", "day", "content")
 
@@ -82,7 +83,8 @@ def read_library(
         raise UsageError("the bundled library is read as it is asked; name a library's folder")
     reader = reader or load_reader()
     identity = identity_of(reader.name, reader.version, Reading)
-    tally, table = LibraryTally(), library.folder / PARQUET_FILE
+    tally = LibraryTally()
+    table = library.folder / PARQUET_FILE
     with StudyStore(library.folder / STORE_FILE) as store:
         if table.is_file() and has_parquet() and not store.counts():
             tell(f"taking in {take_in(table, store):,} readings of {table}")
@@ -120,7 +122,8 @@ def _read_all(
         now = time.monotonic()
         if now - committed > _COMMIT_S:
             store.keep(waiting.rows, identity, waiting.texts)
-            waiting, committed = _Waiting(), now
+            waiting = _Waiting()
+            committed = now
         if now - told > _TELL_S:
             told = now
             tell(_describe(tally, library.contents.publications, now - began))

@@ -51,13 +51,17 @@ class ModelReader(TrainedReader):
     cpus = 0.25  # of a core: a worker mostly waits for the model's server
 
     def __init__(self, settings: Settings, sent: TableFolder) -> None:
-        self.settings, self.name, self.in_batch = settings, settings.llm.model, settings.llm.batch
+        self.settings = settings
+        self.name = settings.llm.model
+        self.in_batch = settings.llm.batch
         if self.in_batch and not self.name.startswith(WITH_BATCHES):
             raise UsageError(f"--batch: {self.name} has no batch interface, openai/… and anthropic/… have")
         self.unit = _MOST_IN_BATCH if self.in_batch else BATCH * AT_ONCE
         self.at_once = _MOST_BATCHES if self.in_batch else 1
-        self.tokens, self.cost_usd = 0.0, 0.0 if price_of(self.name, settings.llm.prices) else None
-        self._sent, self._failed = sent, 0
+        self.tokens = 0.0
+        self.cost_usd = 0.0 if price_of(self.name, settings.llm.prices) else None
+        self._sent = sent
+        self._failed = 0
         self.batches = {row["prompt"]: row["batch"] for row in sent.rows()}
 
     async def check(self) -> None:
@@ -76,8 +80,12 @@ class ModelReader(TrainedReader):
 
     async def read(self, rows: Sequence[ReaderRow]) -> Results:
         """Return rows of `hash` and `reading`, the latter the JSON of a record's study or null, with what they cost."""
-        client, llm, stop = model_client(self.name, self.settings), self.settings.llm, CancellationToken()
-        context, records, question = context_of(self.name, llm), [row["record"] for row in rows], rows[0]["question"]
+        client = model_client(self.name, self.settings)
+        llm = self.settings.llm
+        stop = CancellationToken()
+        context = context_of(self.name, llm)
+        records = [row["record"] for row in rows]
+        question = rows[0]["question"]
         asked = JournaledClient(client, self.budget, None, self.name, context_tokens=context, batches=self)
         try:
             found = await read(asked, question, records, new_marker(), stop, in_batch=self.in_batch)
@@ -85,7 +93,8 @@ class ModelReader(TrainedReader):
             await close(client)
         by_key = {read.study.key: read.model_dump_json() for read in found.studies}
         done = [row for row in rows if row["record"].fingerprint in found.done]
-        prices, number = Prices(price_of(self.name, llm.prices)), max(1, len(done))
+        prices = Prices(price_of(self.name, llm.prices))
+        number = max(1, len(done))
         tokens = found.usage.prompt_tokens + found.usage.completion_tokens
         saved = BATCH_SHARE * (prices.cost_usd(found.batched) or 0.0)
         cost = prices.cost_usd(found.usage)
@@ -113,7 +122,8 @@ class ModelReader(TrainedReader):
     @property
     def budget(self) -> Budget:
         """What may still be used, so that a unit ends where the limits do; a batch is sent as a whole."""
-        limits, prices = self.settings.research.limits, Prices(price_of(self.name, self.settings.llm.prices))
+        limits = self.settings.research.limits
+        prices = Prices(price_of(self.name, self.settings.llm.prices))
         tokens = None if self._most_tokens is None else max(1, self._most_tokens - int(self.tokens))
         money = None if limits.max_cost_usd is None else max(1e-9, limits.max_cost_usd - (self.cost_usd or 0.0))
         return Budget(prices, max_tokens=tokens, max_cost_usd=money)

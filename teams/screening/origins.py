@@ -36,7 +36,8 @@ class Origin:
         endpoints: Endpoints | None = None,
         limiter: RateLimiter | None = None,
     ) -> None:
-        self._library, self._limiter = library, limiter
+        self._library = library
+        self._limiter = limiter
         self._endpoints = Endpoints(library=library) if library else endpoints or Endpoints.public()
         self._kept = TableFolder(out / "records")
         held = library.contents.sources if library else _SEARCHED
@@ -75,7 +76,11 @@ class Origin:
 
     def records(self, search: Search) -> list[Evidence]:
         """Return the records of a search, ranked as in a run."""
-        held = {each.key: each for each in self._library.by_numbers(search.keys, "pubmed")} if self._library else None
+        held = (
+            {number.key: number for number in self._library.by_numbers(search.keys, "pubmed")}
+            if self._library
+            else None
+        )
         by_key = self.kept(search.hash) if held is None else held
         found = [by_key[key] for key in search.keys if key in by_key]
         ranked = (each.model_copy(update={"relevance": 1 - at / len(found)}) for at, each in enumerate(found))

@@ -48,12 +48,13 @@ def write_results(out: Path, found: RankedDrugs, questions: Mapping[str, str], o
         questions: the question asked for each condition.
         origin: of the records.
     """
-    matrix, evidence = list[dict[str, Any]](), list[dict[str, Any]]()
+    matrix = list[dict[str, Any]]()
+    evidence = list[dict[str, Any]]()
     for condition, (candidates, records) in found.items():
-        diseases = [held for each in records.values() if isinstance(held := each.record, Disease)]
+        diseases = [held for record in records.values() if isinstance(held := record.record, Disease)]
         same = {canonical_condition(condition), condition.casefold()}
         condition_id = next(
-            (each.disease_id for each in diseases if canonical_condition(each.disease or "") in same), None
+            (disease.disease_id for disease in diseases if canonical_condition(disease.disease or "") in same), None
         )
         for place, each in enumerate(candidates, 1):
             rows = _evidence_of(condition, each, records)
@@ -87,7 +88,7 @@ def write_results(out: Path, found: RankedDrugs, questions: Mapping[str, str], o
         text = io.StringIO(newline="")
         lines = csv.writer(text, lineterminator="\r\n")
         lines.writerow(columns)
-        lines.writerows([safe_cell("" if row[each] is None else row[each]) for each in columns] for row in table)
+        lines.writerows([safe_cell("" if row[column] is None else row[column]) for column in columns] for row in table)
         written.append(write_file(out / f"{name}.csv", text.getvalue().encode("utf-8-sig", errors="replace")))
     page = _page(found, matrix, evidence, questions, origin)
     return [*written, write_file(out / "screen.html", page.encode("utf-8", errors="replace"))]
@@ -101,17 +102,17 @@ def _evidence_of(condition: str, candidate: Candidate, records: Mapping[str, Evi
         {
             "condition": condition,
             "drug": candidate.drug,
-            "key": each.key,
-            "counts_as": sides.get(each.key, "inconclusive"),
-            "design": each.item.design.label,
-            "participants": each.item.sample_size,
-            "quote": each.sentence,
-            "title": records[each.key].citation.title,
-            "date": records[each.key].citation.date,
-            "url": records[each.key].citation.url,
-            "read_by": each.readings[0].reader if each.readings else "",
+            "key": record.key,
+            "counts_as": sides.get(record.key, "inconclusive"),
+            "design": record.item.design.label,
+            "participants": record.item.sample_size,
+            "quote": record.sentence,
+            "title": records[record.key].citation.title,
+            "date": records[record.key].citation.date,
+            "url": records[record.key].citation.url,
+            "read_by": record.readings[0].reader if record.readings else "",
         }
-        for each in candidate.records
+        for record in candidate.records
     ]
     order = (
         ("contradicts", "supports") if len(said.contradicting) > len(said.supporting) else ("supports", "contradicts")

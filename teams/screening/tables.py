@@ -23,7 +23,8 @@ def _as_parquet(rows: Sequence[TableRow]) -> bytes:
     import pyarrow  # noqa: PLC0415  an extra
     from pyarrow.parquet import write_table  # noqa: PLC0415
 
-    packed, columns = pyarrow.BufferOutputStream(), pyarrow.Table.from_pylist([dict(row) for row in rows])
+    packed = pyarrow.BufferOutputStream()
+    columns = pyarrow.Table.from_pylist([dict(row) for row in rows])
     empty = pyarrow.null()  # of a column in which every row lacks a value: text, so that it joins with others
     fields = [each.with_type(pyarrow.string()) if each.type == empty else each for each in columns.schema]
     write_table(columns.cast(pyarrow.schema(fields)), packed, compression="zstd")
@@ -40,10 +41,12 @@ class TableFolder:
     def write(self, name: str, rows: Sequence[TableRow]) -> Path:
         """Write a part; UsageError if that cannot be done, for example on a full disk: existing parts stay."""
         if has_parquet():
-            path, content = self.folder / f"{name}.parquet", _as_parquet(rows)
+            path = self.folder / f"{name}.parquet"
+            content = _as_parquet(rows)
         else:
             lines = (json.dumps(row, ensure_ascii=False).encode() + b"\n" for row in rows)
-            path, content = self.folder / f"{name}.jsonl.gz", gzip.compress(b"".join(lines), 6, mtime=0)
+            path = self.folder / f"{name}.jsonl.gz"
+            content = gzip.compress(b"".join(lines), 6, mtime=0)
         return write_file(path, content, "; the same command goes on from there")
 
     def rows(self, name: str = "[!.]*") -> Iterator[dict[str, Any]]:

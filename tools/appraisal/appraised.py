@@ -134,7 +134,7 @@ class Readings:
         studies = [record for record in pool if kind_of(record) in STUDIES]
         with self._lock:
             self.found = len(studies)
-            self.done = sum(not self._done.isdisjoint(names_of(each)) for each in studies)
+            self.done = sum(not self._done.isdisjoint(names_of(study)) for study in studies)
 
     @property
     def unread(self) -> int:
@@ -347,7 +347,8 @@ class AppraisedRecord(BaseModel, frozen=True, extra="forbid"):
     @property
     def compares_with_it(self) -> bool:
         """Whether it is a trial on the condition, or a review of such, in which the drug is another's comparator."""
-        reading, is_trial = self.reading, self.item.design in RANDOMISED or self.item.is_review
+        reading = self.reading
+        is_trial = self.item.design in RANDOMISED or self.item.is_review
         return is_trial and self.item.is_direct and (reading.role, reading.comparator) == ("comparator", "active")
 
     @property
@@ -360,7 +361,8 @@ class AppraisedRecord(BaseModel, frozen=True, extra="forbid"):
         """The whole sentences by which patients did worse on the drug or were harmed; empty if there are none."""
         if self.item.design.is_preclinical:
             return ""
-        reading, contradicts = self.reading, self.item.direction is Direction.contradicts
+        reading = self.reading
+        contradicts = self.item.direction is Direction.contradicts
         is_told = reading.does_harm or (contradicts and reading.effect == "worse")
         return " ".join(passage.text for passage in reading.passages) if is_told else ""
 
@@ -402,7 +404,8 @@ def appraise_record(
     the drug was compared.
     """
     own = _appraise_by_readers(record, drug, asked, readings, beside)
-    names, conditions = names_of(record), conditions_of(asked)
+    names = names_of(record)
+    conditions = conditions_of(asked)
     fields = readings.corrections.find_fields(names, conditions, drug)
     ruling = readings.corrections.find_stance(names, conditions, drug)
     if not fields and ruling is None:
@@ -412,7 +415,7 @@ def appraise_record(
     former = own.item.direction
     if ruling is not None:
         appraised = _decide_by_word(appraised, record, ruling)
-    disputes = [each for each in fields if each.agreed is None]
+    disputes = [field for field in fields if field.agreed is None]
     word = word_of(ruling, edited, disputes, former, appraised.item.direction)
     return appraised.model_copy(update={"word": word})
 
@@ -464,7 +467,8 @@ def _appraise_by_readers(
         study = assemble_study([found[0], *(other for other in others if other.reader == found[0].reader)], document)
     if edited is not None:
         given = None if edited.changes_question else given
-        study, found = edited.study, (_as_read_by_person(found[0], edited), *found)
+        study = edited.study
+        found = (_as_read_by_person(found[0], edited), *found)
     fit_part = partial(_fit_part, study, given, asked)
     is_titled = _is_titled(record, asked)
     stance = stance_of(study, drug, partial(_is_as_asked, fit_part, is_titled and study.reader == "small_reader"))
@@ -533,7 +537,8 @@ def _read_beside(
     """Read the other drugs of a record; those of a registered trial from its fields, as the drug itself."""
     if kind_of(record) != "trial":
         return [readings.of(record, drug, condition)[0] for drug in drugs]
-    document, names = Document.of(record), condition_names(asked)
+    document = Document.of(record)
+    names = condition_names(asked)
     found = []
     for drug in drugs:
         own, _ = registered_reading(record, drug, condition, names)
@@ -585,7 +590,9 @@ def _item(
     supports but missed its primary outcome, the use is another one, or it tested a combination whose parts were not
     compared. A trial of the drug alone that was stopped for futility or harm contradicts.
     """
-    reading, data, trial = readings[0], record.metadata, record.trial
+    reading = readings[0]
+    data = record.metadata
+    trial = record.trial
     stop = _find_stop(record, reading)
     document = Document.of(record)
     if trial:

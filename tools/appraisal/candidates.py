@@ -12,7 +12,15 @@ from willowbark.tools.records.card import STUDIES
 from willowbark.tools.records.registry import kind_of
 
 from ..errors import ReadingStopped
-from ..lexicon import canonical_condition, canonical_drug, condition_synonyms, contraindications_of, withdrawal_of
+from ..lexicon import (
+    canonical_condition,
+    canonical_drug,
+    condition_synonyms,
+    contraindications_of,
+    is_diagnostic,
+    past_withdrawal_of,
+    withdrawal_of,
+)
 from ..lexicon.drugs import belongs_to_class
 from ..lexicon.matching import content_words, stem, stems, stems_among
 from ..questions import Question, routes_in
@@ -33,7 +41,7 @@ from .appraised import (
     names_of,
 )
 from .certainty import LEVELS, AppraisedItem, CandidateAppraisal, appraise_candidate, count_participants
-from .fit import COUNTED, Fit
+from .fit import COUNTED
 from .suitability import NOT_FOR, bars_of, is_barred, told_withdrawals
 
 CandidateGroup = Literal["repurposing", "established", "not_checked"]
@@ -99,17 +107,14 @@ class Candidate(BaseModel, frozen=True, extra="forbid"):
         return bool(self.appraisal.telling)
 
     @property
-    def also_studied(self) -> dict[str, Fit]:
-        """Keys of its studies on something else than what is asked, which count for nothing, each with how it fits."""
-        return {each.key: each.item.fit for each in self.records if each.item.fit not in COUNTED}
-
-    @property
     def mostly_fails(self) -> bool:
         """Whether no study supports it or it is refuted, or more studies found no benefit, or harm, than benefit."""
-        if self.appraisal.outcome in ("failed", "missed"):
+        found = self.appraisal
+        if found.outcome in ("failed", "missed"):
             return True
-        harmed = {each.key for each in self.records if each.reading.does_harm}
-        return self.has_verdict and len({*self.appraisal.contradicting, *harmed}) > len(self.appraisal.supporting)
+        harmed = {record.key for record in self.records if record.reading.does_harm}
+        against = {*found.contradicting, *found.missed, *harmed}
+        return self.has_verdict and len(against) > len(found.supporting)
 
     @property
     def does_not_lead(self) -> bool:
@@ -131,7 +136,7 @@ class Candidate(BaseModel, frozen=True, extra="forbid"):
 
     @property
     def _behind(self) -> list[AppraisedItem]:
-        return [each.item for each in self.records if each.key in self.appraisal.supporting]
+        return [record.item for record in self.records if record.key in self.appraisal.supporting]
 
     @property
     def standing(self) -> tuple[Any, ...]:
@@ -139,7 +144,8 @@ class Candidate(BaseModel, frozen=True, extra="forbid"):
 
         Refuted or withdrawn drugs come after all with support; those without a verdict come last.
         """
-        found, behind = self.appraisal, self._behind
+        found = self.appraisal
+        behind = self._behind
         return (
             not self.has_verdict,
             self.does_not_lead or not behind,
@@ -217,7 +223,7 @@ def appraise_candidates(
 
 def select_shown(candidates: Sequence[Candidate], most: int) -> list[Candidate]:
     """Select the first `most` with a verdict, best first, plus all that were refuted or withdrawn or mostly fail."""
-    judged = [each for each in candidates if each.has_verdict]
+    judged = [candidate for candidate in candidates if candidate.has_verdict]
     return [each for at, each in enumerate(judged) if at < most or each.does_not_lead or each.mostly_fails]
 
 
@@ -227,15 +233,15 @@ def share_places(candidates: Sequence[Candidate], most: int) -> list[Candidate]:
         (c for c in candidates if c.mostly_fails), key=lambda c: -len({*c.appraisal.contradicting, *c.appraisal.missed})
     )
     kept = [each.drug for each in failing[: most // 3]]
-    kept += [each.drug for each in candidates if each.drug not in kept][: most - len(kept)]
-    return [each for each in candidates if each.drug in kept]
+    kept += [candidate.drug for candidate in candidates if candidate.drug not in kept][: most - len(kept)]
+    return [candidate for candidate in candidates if candidate.drug in kept]
 
 
 def _drugs_that_work(known: Mapping[str, Sequence[AppraisedRecord]]) -> set[str]:
     """Find drugs that beat placebo or nothing with moderate or high certainty, valid as active comparators."""
     working = set[str]()
     for drug, records in known.items():
-        items = tuple(each.item for each in records)
+        items = tuple(record.item for record in records)
         beats = any(i.tier == "randomised" and i.against_nothing and i.direction is Direction.supports for i in items)
         if beats and _appraisal_of(items).certainty.level in ("high", "moderate"):
             working.add(drug)
@@ -276,7 +282,8 @@ def _appraise_study(record: Evidence, asked: Question, readings: Readings) -> di
     What people leave out says nothing, and what they judge is on the condition.
     """
     shown = readable(record)
-    names, conditions = names_of(shown), conditions_of(asked)
+    names = names_of(shown)
+    conditions = conditions_of(asked)
     if readings.corrections.find_exclusion(names, conditions) is not None:
         return {}
     judged = readings.corrections.drugs_of(names, conditions)
@@ -308,10 +315,12 @@ def is_asked_about(drug: str, asked: Question) -> bool:
 def is_left_out(drug: str, asked: Question, entries: Iterable[Evidence] = ()) -> bool:
     """Whether a question excludes this drug ("without triptans") or only asks about others that it names.
 
+    One given for diagnosis alone is left out unless it is asked about: that it shows a disease well is no effect on it.
+
     Database entries show whether the drug is given only by excluded routes.
     """
     routes = routes_of(entries)
-    if drug in asked.taking:
+    if drug in asked.taking or (is_diagnostic(drug) and drug not in asked.drugs):
         return True
     if (asked.names_all and not is_asked_about(drug, asked)) or (routes and routes <= set(asked.excluded_routes)):
         return True
@@ -389,16 +398,16 @@ def _candidate(
 ) -> Candidate:
     """Build a candidate from its studies, database entries and labels, its highest phase for the condition, and the
     drugs of combination studies that did not separate its own effect."""
-    own = [(each.key, said) for each in entries if isinstance(said := each.record, Drug)]
+    own = [(entry.key, said) for entry in entries if isinstance(said := entry.record, Drug)]
     mechanisms = [entry for _, said in own for entry in said.mechanisms]
     indications = _indications([said for _, said in own])
     cautions = cautions_of(drug, [*asked.conditions, *filter(None, [asked.population])], entries)
-    is_standard = not asked.is_preventive and sum(each.compares_with_it for each in records) >= STANDARD
+    is_standard = not asked.is_preventive and sum(record.compares_with_it for record in records) >= STANDARD
     cautions = tuple(dict.fromkeys((*bars_of(drug, asked, entries, has_labels=has_labels), *withdrawn, *cautions)))
     if asked.excluded_routes and not routes_of(entries):
         cautions += (f"Route not found: it may be given by {' or '.join(asked.excluded_routes)} alone",)
     cautions += _list_lacking(asked, records)
-    marketed = [each.name for each in indications if (each.max_phase or 0) >= APPROVED_PHASE]
+    marketed = [indication.name for indication in indications if (indication.max_phase or 0) >= APPROVED_PHASE]
     appraisal = _appraisal_of(tuple(record.item for record in records))
     sides = dict.fromkeys(appraisal.contradicting, 0) | dict.fromkeys(appraisal.supporting, 1)
     sides |= dict.fromkeys(appraisal.missed, 2)
@@ -426,7 +435,7 @@ def _list_lacking(asked: Question, records: Sequence[AppraisedRecord]) -> tuple[
     """List which of two conditions asked about together no study supports a drug in; the answer is what helps both."""
     if not asked.is_both:
         return ()
-    helped = {each.reading.condition for each in records if each.item.direction is Direction.supports}
+    helped = {record.reading.condition for record in records if record.item.direction is Direction.supports}
     lacking = [name for name in asked.conditions if name not in helped]
     return tuple(f"{NOT_FOR} both: no study here supports it in {name}" for name in lacking)
 
@@ -438,7 +447,8 @@ def _indications(about: Iterable[Drug]) -> list[Indication]:
     best: dict[frozenset[str], Indication] = {}
     for said in about:
         for entry in said.indications:
-            name, phase = entry.get("name", ""), entry.get("max_phase")
+            name = entry.get("name", "")
+            phase = entry.get("max_phase")
             words = frozenset(stems(name))  # "migraine disorder" and "Migraine Disorders" are one
             known = best.get(words)
             if name and (known is None or (phase or 0) > (known.max_phase or 0)):
@@ -461,7 +471,8 @@ def list_developed(asked: Question, pool: Iterable[Evidence]) -> dict[str, float
     """List the drugs that databases give for the condition asked about, with each one's highest phase for it."""
     phases: dict[str, float] = {}
     for record in pool:
-        said, listed = record.record, list[tuple[str | None, float | None]]()
+        said = record.record
+        listed = list[tuple[str | None, float | None]]()
         if isinstance(said, Drug):
             own = [entry for entry in said.indications if is_condition(entry.get("name", ""), asked)]
             listed = [(drug_of(record), entry.get("max_phase")) for entry in own]
@@ -479,7 +490,9 @@ def group_of(asked: Question, phase: float | None, records: Iterable[Evidence]) 
     Databases only name a disease, with a phase. Labels also say whether a drug ends or prevents attacks; in questions
     on prevention, a drug labelled only for acute treatment does not count as approved.
     """
-    is_checked, is_for_relief, names_it = False, False, find_namer(asked.conditions)
+    is_checked = False
+    is_for_relief = False
+    names_it = find_namer(asked.conditions)
     for record in records:
         uses = label_sections(record).get("Indications and usage", "") if isinstance(record.record, Label) else ""
         document = Document.cut("", uses)
@@ -500,7 +513,11 @@ def cautions_of(drug: str, conditions: Sequence[str], records: Iterable[Evidence
     Of labels these are the sentences that name one of the conditions.
     """
     found = [f"Withdrawn: {withdrawal}" for withdrawal in [withdrawal_of(drug)] if withdrawal]
-    is_gone, names_it = bool(found), find_namer(conditions)
+    is_gone = bool(found)
+    returned = past_withdrawal_of(drug)
+    if returned:
+        found.append(f"Once withdrawn: {returned}")
+    names_it = find_namer(conditions)
     for each in contraindications_of(drug, conditions):
         found.append(f"{each.kind.capitalize()}: {each}")
     for record in records:
@@ -522,7 +539,7 @@ def cautions_of(drug: str, conditions: Sequence[str], records: Iterable[Evidence
 
 def routes_of(records: Iterable[Evidence]) -> frozenset[str]:
     """Collect a drug's routes of administration from databases; a label covers only one product."""
-    told = (said.routes for each in records if isinstance(said := each.record, Drug | DrugApproval))
+    told = (said.routes for record in records if isinstance(said := record.record, Drug | DrugApproval))
     return frozenset(name for routes in told for route in routes for name in routes_in(route))
 
 
@@ -542,8 +559,8 @@ def is_condition(name: str, asked: Question) -> bool:
 
 def find_namer(conditions: Sequence[str]) -> Callable[[Sentence], bool]:
     """Return a test for whether a sentence names one of the conditions, under any name."""
-    known = {each for each in conditions if canonical_condition(each)}
-    others = [frozenset(stems(each)) for each in conditions if each not in known]
+    known = {condition for condition in conditions if canonical_condition(condition)}
+    others = [frozenset(stems(condition)) for condition in conditions if condition not in known]
 
     def names_it(sentence: Sentence) -> bool:
         found = any(name in known for name, _, _ in sentence.conditions)

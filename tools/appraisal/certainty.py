@@ -12,16 +12,17 @@ evidence are rated separately, and the best rating applies. Each trial counts on
 | inconsistency | -1 if a quarter of all participants are in studies that contradict or missed, -2 if half are |
 | indirectness | -1 unless one is against placebo, nothing, or a comparator that other studies here show to work |
 | indirectness | -1 unless enough are on the condition itself and name it in the title; -2 if none is on it |
-| imprecision | -1 below 400 participants in support, -2 below 100 |
+| imprecision | -1 below 400 participants reported in support; -2 below 100, if all sizes are reported |
 | publication bias | -1 unless there are two trials, a review and a trial outside it, or one trial of 1,000 people |
 | refuted | the largest review contradicts and is no smaller than all support; or 2 trials with 2/3 of participants do |
 
 Participants are those of all distinct trials or of the largest review, whichever is more, since reviews include trials.
-A study of unreported size counts as 100 participants, a comparison of two arms of several as half of its trial.
+A comparison of two arms of several counts as half of its trial. A study of unreported size adds nobody to those in
+support; where studies are weighed against each other, it weighs as 100 participants.
 `benchmarks/conditions.py` measures how many of the leading drugs of each level are really used.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from enum import StrEnum
 from typing import Literal, NamedTuple, cast
 
@@ -34,10 +35,17 @@ from ..works.trials import trial_key
 from .fit import Fit
 from .stance import Says
 
-UNREPORTED_SIZE = 100  # participants assumed for a study of unreported size
+UNREPORTED_SIZE = 100  # participants as which a study of unreported size is weighed against others
 
 
 Tier = Literal["randomised", "observational", "other"]
+
+
+def size_of_comparison(own: int | None, trial: int | None) -> int | None:
+    """Return the participants of a comparison: its own, else half of those in all arms; None if neither is reported."""
+    if own is not None:
+        return own
+    return None if trial is None else trial // 2
 
 
 class StudyFacts(BaseModel, frozen=True, extra="forbid"):
@@ -121,9 +129,12 @@ class AppraisedItem(StudyFacts, frozen=True, extra="forbid"):
     @property
     def weight(self) -> int:
         """Number of participants; half of the trial's if only that is reported, else `UNREPORTED_SIZE`."""
-        if self.sample_size is not None:
-            return self.sample_size
-        return UNREPORTED_SIZE if self.trial_size is None else self.trial_size // 2
+        return UNREPORTED_SIZE if self.reported_size is None else self.reported_size
+
+    @property
+    def reported_size(self) -> int | None:
+        """Participants; half of the trial's if only that is reported, None if neither is."""
+        return size_of_comparison(self.sample_size, self.trial_size)
 
     @property
     def against_nothing(self) -> bool:
@@ -321,6 +332,11 @@ def count_participants(items: Sequence[AppraisedItem]) -> int:
     return max([trials, *(i.weight for i in items if i.is_review)])
 
 
+def count_reported(items: Sequence[AppraisedItem]) -> int:
+    """Count the participants as `count_participants` does, without studies of unreported size."""
+    return count_participants([item for item in items if item.reported_size is not None])
+
+
 def is_refuted(items: Sequence[AppraisedItem]) -> bool:
     """Whether trials, each once, show that the drug does not help.
 
@@ -357,67 +373,132 @@ def _are_enough(good: Sequence[AppraisedItem], of: Sequence[AppraisedItem]) -> b
     return len(good) > 1 or 2 * sum(i.weight for i in good) > sum(i.weight for i in of)
 
 
+class _Body(NamedTuple):
+    """The studies of a tier that support a drug, and those in it or in a better one that do not."""
+
+    tier: Tier
+    supporting: list[AppraisedItem]
+    against: list[AppraisedItem]
+
+    @property
+    def trials(self) -> list[AppraisedItem]:
+        return [item for item in self.supporting if not item.is_review]
+
+    @property
+    def reviews(self) -> list[AppraisedItem]:
+        return [item for item in self.supporting if item.is_review]
+
+    @property
+    def contained(self) -> list[AppraisedItem]:
+        """Trials that a review of the same body names."""
+        return [item for item in self.trials if any(_is_in(item, review) for review in self.reviews)]
+
+
+class _Downgrade(NamedTuple):
+    """What a domain of GRADE says of a body of evidence, and by how many levels it lowers certainty."""
+
+    down: int
+    text: str
+
+
+def _weigh_bias(body: _Body) -> Iterator[_Downgrade]:
+    judged = body.trials or body.reviews
+    sound = [item for item in judged if item.is_sound]
+    if body.tier == "randomised" and not _are_enough(sound, judged):
+        yield _Downgrade(1, f"Risk of bias: {len(sound)} of {len(judged)} blinded or placebo-controlled")
+
+
+def _weigh_inconsistency(body: _Body) -> Iterator[_Downgrade]:
+    against = body.against
+    if not against:
+        return
+    size = count_participants(body.supporting)
+    opposed = count_participants(against)
+    share = opposed / (opposed + size) if opposed + size else 1.0
+    missed = sum(item.direction is not Direction.contradicts for item in against)
+    verb = "contradict"
+    if missed:
+        verb = (
+            "missed their primary outcome" if missed == len(against) else "contradict or missed their primary outcome"
+        )
+    number = f"{len(against)} of {len(against) + len(body.supporting)} studies"
+    down = 2 if share >= 1 / 2 else 1 if share >= 1 / 4 else 0
+    yield _Downgrade(down, f"Inconsistency: {number} {verb} ({share:.0%} of participants)")
+
+
+def _weigh_indirectness(body: _Body) -> Iterator[_Downgrade]:
+    supporting = body.supporting
+    if body.tier == "randomised" and not any(item.against_nothing or item.comparator_works for item in supporting):
+        yield _Downgrade(1, "Indirectness: none against placebo, no treatment, or a comparator shown to work here")
+    direct = [item for item in supporting if item.is_direct]
+    if body.tier == "other" or _are_enough(direct, supporting):
+        return
+    what = "the condition itself and name it in the title"
+    down = 1
+    if not any(item.is_on_condition for item in supporting):
+        what = "the outcome, condition and people asked about"
+        down = 2
+    yield _Downgrade(down, f"Indirectness: {len(direct)} of {len(supporting)} studies are on {what}")
+
+
+def _weigh_imprecision(body: _Body) -> Iterator[_Downgrade]:
+    size = count_reported(body.supporting)
+    if body.tier == "other" or size >= OPTIMAL_SIZE:
+        return
+    silent = sum(item.reported_size is None for item in body.supporting)
+    halved = sum(item.sample_size is None for item in body.supporting) - silent
+    sizes = [f"{size} participants compared"] if size or not silent else []
+    sizes += [f"half of all arms of {counted(halved, 'study')} among them"] if halved else []
+    sizes += [f"{counted(silent, 'study')} of unreported size"] if silent else []
+    down = 2 if size < FAR_TOO_FEW and not silent else 1
+    yield _Downgrade(down, f"Imprecision: {', '.join(sizes)}; optimal information size {OPTIMAL_SIZE}")
+
+
+def _weigh_publication_bias(body: _Body) -> Iterator[_Downgrade]:
+    bodies = len(body.trials) - len(body.contained) + bool(body.reviews)
+    if body.tier != "randomised" or bodies > 1 or count_participants(body.trials) >= LARGE:
+        return
+    what = "no trial beside the review" if body.reviews else "a single, unreplicated trial"
+    what = "one trial, and the review that contains it" if body.contained else what
+    yield _Downgrade(1, f"Publication bias: {what}")
+
+
+_DOMAINS = (_weigh_bias, _weigh_inconsistency, _weigh_indirectness, _weigh_imprecision, _weigh_publication_bias)
+"""GRADE's five reasons to lower certainty, in the order in which they are told."""
+
+
 def _rate(items: Sequence[AppraisedItem], tier: Tier) -> Certainty | None:
     """Rate the evidence in a tier; None if no study in it supports the drug.
 
     Contradicting studies in better tiers count too.
     """
-    supporting = [i for i in items if i.tier == tier and i.direction is Direction.supports]
+    supporting = [item for item in items if item.tier == tier and item.direction is Direction.supports]
     if not supporting:
         return None
-    better = [each for each in _STARTS if _STARTS[each] >= _STARTS[tier]]
-    against = [i for i in items if i.tier in better and (i.direction is Direction.contradicts or i.missed_primary)]
-    missed = sum(i.direction is not Direction.contradicts for i in against)
-    reviews = [i for i in supporting if i.is_review]
-    trials = [i for i in supporting if not i.is_review]
-    size, opposed = count_participants(supporting), count_participants(against)
     start = _STARTS[tier]
-    steps: list[tuple[int, str]] = []
-
-    judged = trials or reviews
-    sound = [i for i in judged if i.is_sound]
-    if tier == "randomised" and not _are_enough(sound, judged):
-        steps.append((1, f"Risk of bias: {len(sound)} of {len(judged)} blinded or placebo-controlled"))
-    if against:
-        share = opposed / (opposed + size) if opposed + size else 1.0
-        verb = "missed their primary outcome" if missed == len(against) else "contradict"
-        verb = "contradict or missed their primary outcome" if 0 < missed < len(against) else verb
-        told = f"{len(against)} of {len(against) + len(supporting)} studies {verb} ({share:.0%} of participants)"
-        steps.append((2 if share >= 1 / 2 else 1 if share >= 1 / 4 else 0, f"Inconsistency: {told}"))
-    if tier == "randomised" and not any(i.against_nothing or i.comparator_works for i in supporting):
-        told = "none against placebo, no treatment, or a comparator shown to work here"
-        steps.append((1, f"Indirectness: {told}"))
-    direct = [i for i in supporting if i.is_direct]
-    if tier != "other" and not _are_enough(direct, supporting):
-        told, down = "the condition itself and name it in the title", 1
-        if not any(i.is_on_condition for i in supporting):
-            told, down = "the outcome, condition and people asked about", 2
-        steps.append((down, f"Indirectness: {len(direct)} of {len(supporting)} studies are on {told}"))
-    if tier != "other" and size < OPTIMAL_SIZE:
-        silent = sum(i.sample_size is None and i.trial_size is None for i in supporting)
-        unsaid = f" ({silent} of unreported size taken as {UNREPORTED_SIZE} each)" if silent else ""
-        halved = sum(i.sample_size is None and i.trial_size is not None for i in supporting)
-        unsaid += f" ({halved} taken as half of all arms)" if halved else ""
-        told = f"{size} participants compared{unsaid}; optimal information size {OPTIMAL_SIZE}"
-        steps.append((2 if size < FAR_TOO_FEW else 1, f"Imprecision: {told}"))
-    contained = [i for i in trials if any(_is_in(i, review) for review in reviews)]
-    bodies = len(trials) - len(contained) + bool(reviews)
-    if tier == "randomised" and bodies < 2 and count_participants(trials) < LARGE:
-        what = "no trial beside the review" if reviews else "a single, unreplicated trial"
-        what = "one trial, and the review that contains it" if contained else what
-        steps.append((1, f"Publication bias: {what}"))
-
-    lines = [f"{text}{f' (-{down})' if down else ''}." for down, text in steps]
-    named = {"randomised": "trial", "observational": "observational study"}.get(tier, "other record")
-    of = f" ({', '.join(sorted({i.design.label for i in trials}))})" if tier == "other" else ""
-    parts = [f"{counted(len(trials), named)}{of}"] if trials else []
-    parts += [counted(len(reviews), "systematic review")] if reviews else []
-    level = LEVELS[max(0, start - sum(down for down, _ in steps))]
+    tiers = [other for other in _STARTS if _STARTS[other] >= start]
+    failed = [item for item in items if item.direction is Direction.contradicts or item.missed_primary]
+    body = _Body(tier, supporting, [item for item in failed if item.tier in tiers])
+    steps = [step for weigh in _DOMAINS for step in weigh(body)]
+    lines = [f"{step.text}{f' (-{step.down})' if step.down else ''}." for step in steps]
+    level = LEVELS[max(0, start - sum(step.down for step in steps))]
     return Certainty(
         level=level,
-        steps=[f"Starts at {LEVELS[start].said}: {' and '.join(parts)} supporting.", *lines],
-        lowered=[text for text, (down, _) in zip(lines, steps, strict=True) if down],
+        steps=[f"Starts at {LEVELS[start].said}: {_describe_supporting(body)} supporting.", *lines],
+        lowered=[text for text, step in zip(lines, steps, strict=True) if step.down],
     )
+
+
+def _describe_supporting(body: _Body) -> str:
+    """Count trials and reviews: "3 trials and 1 systematic review"."""
+    parts = []
+    if body.trials:
+        kind = {"randomised": "trial", "observational": "observational study"}.get(body.tier, "other record")
+        designs = sorted({item.design.label for item in body.trials})
+        parts.append(counted(len(body.trials), kind) + (f" ({', '.join(designs)})" if body.tier == "other" else ""))
+    if body.reviews:
+        parts.append(counted(len(body.reviews), "systematic review"))
+    return " and ".join(parts)
 
 
 def _is_in(item: AppraisedItem, review: AppraisedItem) -> bool:
@@ -441,7 +522,8 @@ def one_per_trial(items: Sequence[AppraisedItem]) -> OnePerTrial:
     of several that share a trial only the largest.
     """
     groups, counted = _group_by_trial(items)
-    folded, notes = list[str](), list[str]()
+    folded = list[str]()
+    notes = list[str]()
     held: dict[str, str] = {}
     for name, group in sorted(groups.items()):
         stands = _select_report(group) if len(group) > 1 else group[0]

@@ -73,8 +73,8 @@ def edit_study(study: Study, corrections: Iterable[Correction], deciding: int | 
     `deciding` is the place of the comparison that decides on the drug, from 0; None if none does.
     """
     content = study.model_dump(mode="json")
-    for each in corrections:
-        _set_field(content, _name_place(each.field, deciding), each.value)
+    for correction in corrections:
+        _set_field(content, _name_place(correction.field, deciding), correction.value)
     try:
         return Study.model_validate(content)
     except ValidationError as error:
@@ -174,7 +174,8 @@ def edit_by_rulings(study: Study, rulings: Sequence[Ruling], decisive: Compariso
     `decisive` is the comparison that decides on the drug; None if none does.
     """
     deciding = study.comparisons.index(decisive) if decisive in study.comparisons else None
-    applied, refused = list[Correction](), list[tuple[Correction, str]]()
+    applied = list[Correction]()
+    refused = list[tuple[Correction, str]]()
     for ruling in rulings:
         word = ruling.agreed
         if word is None:
@@ -242,7 +243,8 @@ def word_of(
     stance: Ruling | None, edited: EditedStudy, disputes: Sequence[Ruling], former: Direction | None, now: Direction
 ) -> PersonsWord | None:
     """Put into words what people said of a record for a drug; None if nobody said anything."""
-    lines, words = list[str](), list[Correction]()
+    lines = list[str]()
+    words = list[Correction]()
     is_disputed = bool(disputes)
     if stance is not None:
         words += stance.words
@@ -256,14 +258,14 @@ def word_of(
         lines.append(f"{each.field} = {_plain(each.value)} ({each.by}) does not fit this study: {why}")
     for ruling in disputes:
         words += ruling.words
-        said = "; ".join(f"{each.by}: {_plain(each.value)}" for each in ruling.words)
+        said = "; ".join(f"{word.by}: {_plain(word.value)}" for word in ruling.words)
         lines.append(f"{ruling.words[0].field} in dispute: {said}")
     if not words:
         return None
     return PersonsWord(
         line="; ".join(lines),
-        by=tuple(dict.fromkeys(each.who for each in words)),
-        on=max(f"{each.at:%Y-%m-%d}" for each in words),
+        by=tuple(dict.fromkeys(word.who for word in words)),
+        on=max(f"{word.at:%Y-%m-%d}" for word in words),
         is_changed=former is not now or bool(edited.applied),
         is_disputed=is_disputed,
         readers_said=former,

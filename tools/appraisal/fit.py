@@ -134,9 +134,9 @@ def _split(topic: Topic) -> _Parts:
 
 def _cut(text: str, mark: re.Pattern[str]) -> tuple[str, str]:
     """Cut a text at the first mark with a condition on either side; the whole and nothing if there is none."""
-    for found in mark.finditer(text):
-        if find_in_tree(text[: found.start()]) and find_in_tree(text[found.end() :]):
-            return text[: found.start()], text[found.end() :]
+    for match in mark.finditer(text):
+        if find_in_tree(text[: match.start()]) and find_in_tree(text[match.end() :]):
+            return text[: match.start()], text[match.end() :]
     return text, ""
 
 

@@ -36,8 +36,9 @@ _SECTIONS = {
     "safety": ("Contraindications", "Boxed warning", "Pregnancy", "Drug interactions", "Warnings"),
     "avoid": ("Contraindications", "Boxed warning", "Warnings"),
 }
-_WEIGHTIEST = ("Withdrawn", "Boxed warning", "Contraindicated", "Avoid")
-_HARM, _DENIED = frozenset(("harm", "induced", "causes")), frozenset(("less", "not"))
+_WEIGHTIEST = ("Withdrawn", "Boxed warning", "Contraindicated", "Once withdrawn", "Avoid")
+_HARM = frozenset(("harm", "induced", "causes"))
+_DENIED = frozenset(("less", "not"))
 """Cues from `Sentence.signs` for harm, and for its denial."""
 NOT_PATIENTS = frozenset(("animal", "in_vitro", "protocol"))
 """Designs without results in patients."""
@@ -104,7 +105,9 @@ def _read(record: Evidence, drug: str, condition: str, readings: Readings) -> Re
 
 
 def _find_on_subject(record: Evidence, asked: Question, readings: Readings) -> Iterator[Harm]:
-    names_it, condition, document = _namer(asked), subject(asked), Document.of(record)
+    names_it = _namer(asked)
+    condition = subject(asked)
+    document = Document.of(record)
     said = [sentence for sentence in document.sentences if names_it(sentence)]
     results = [each for each in said if each.zone not in "TA"]
     said.sort(key=lambda each: (each.zone == "A", each.zone in "TA"))
@@ -116,7 +119,7 @@ def _find_on_subject(record: Evidence, asked: Question, readings: Readings) -> I
         if stance == "reports":
             shown = sentence.text
         elif asked.kind == "harm":
-            shown = next((each.text for each in (sentence, *results) if each in results), "")
+            shown = next((result.text for result in (sentence, *results) if result in results), "")
         else:
             told = harm_sentences(record, drug)
             decided = sentence.zone in "RC" and reading.verdict in ("contradicts", "neutral")
@@ -154,10 +157,13 @@ def cautions(pool: Sequence[Evidence], asked: Question) -> list[Warning]:
     people = [*asked.conditions, *filter(None, [asked.population])]
     tabled = [Warning("", drug, each.kind.capitalize(), str(each)) for drug, each in contraindicated_in(people)]
     if not (asked.names_all or asked.drugs):
-        wanted, is_any = asked.drug_classes, asked.kind != "harm"  # a contraindication is not an effect
+        wanted = asked.drug_classes
+        is_any = asked.kind != "harm"  # a contraindication is not an effect
         listed = [each for each in tabled if is_any or each.heading == "Boxed warning"]
         return [each for each in listed if not wanted or any(is_within(each.drug, name) for name in wanted)]
-    found, names_it, is_alone = list[Warning](), _namer(asked), len(asked.drugs) + len(asked.drug_classes) == 1
+    found = list[Warning]()
+    names_it = _namer(asked)
+    is_alone = len(asked.drugs) + len(asked.drug_classes) == 1
     labelled = {drug_of(record) for record in pool if isinstance(record.record, Label)}
     gone = told_withdrawals(pool)
     for drug in (*asked.drugs, *asked.drug_classes):
@@ -179,8 +185,8 @@ def harm_sentences(record: Evidence, drug: str) -> list[str]:
 
     Sentences with the fewest drugs come first, then those with figures.
     """
-    results = (each for each in Document.of(record).sentences if each.zone in "RC")
-    said = [each for each in results if "harm" in each.signs and drug in each.drugs]
+    results = (sentence for sentence in Document.of(record).sentences if sentence.zone in "RC")
+    said = [result for result in results if "harm" in result.signs and drug in result.drugs]
     return [each.text for each in sorted(said, key=lambda each: (len(each.drugs), not figures(each.text)))]
 
 
@@ -189,8 +195,8 @@ def _denies(sentence: Sentence) -> bool:
     if sentence.signs.isdisjoint(_DENIED):
         return False
     text = sentence.text
-    for named in reversed(find_conditions(text)):
-        text = f"{text[: named.start]}it{text[named.end :]}"
+    for condition in reversed(find_conditions(text)):
+        text = f"{text[: condition.start]}it{text[condition.end :]}"
     return any(not each.signs.isdisjoint(_DENIED) for each in Document.cut("", text).sentences)
 
 
@@ -203,10 +209,13 @@ def _is_harm(reading: Reading, kind: str) -> bool:
 
 def warnings(pool: Iterable[Evidence], asked: Question) -> list[Warning]:
     """List label warnings on the subject or the other drugs asked about, or all of one drug; the weightiest first."""
-    names_it, named = _label_namer(asked), (*asked.drugs, *asked.drug_classes)
-    found, is_all = list[Warning](), not subject(asked) and len(named) < 2
+    names_it = _label_namer(asked)
+    named = (*asked.drugs, *asked.drug_classes)
+    found = list[Warning]()
+    is_all = not subject(asked) and len(named) < 2
     for record in pool:
-        label, drug = record.record, drug_of(record)
+        label = record.record
+        drug = drug_of(record)
         if not isinstance(label, Label) or drug is None or not (is_asked_about(drug, asked) or not named):
             continue
         others = [each for each in named if not is_within(drug, each)]
@@ -241,21 +250,24 @@ def boxed(pool: Iterable[Evidence], drugs: Collection[str]) -> list[Warning]:
 
 def signals(pool: Iterable[Evidence], asked: Question) -> list[tuple[str, list[str]]]:
     """List by drug the events over-reported according to Open Targets; in questions on one harm, only that."""
-    is_any, found = asked.kind != "harm" or not asked.conditions, []
+    is_any = asked.kind != "harm" or not asked.conditions
+    found = []
     for record in pool:
-        entry, drug = record.record, drug_of(record)
+        entry = record.record
+        drug = drug_of(record)
         if isinstance(entry, Drug) and drug in asked.drugs:
-            events = [each["term"] for each in entry.signals if is_any or is_condition(each["term"], asked)]
+            events = [signal["term"] for signal in entry.signals if is_any or is_condition(signal["term"], asked)]
             found += [(drug, events)] if events else []
     return found
 
 
 def first_word(asked: Question, known: Iterable[Warning], label: Sequence[Warning]) -> str:
     """Answer yes, no or with caution if `cautions` or the weightiest `warnings` of each drug decide; else empty."""
-    names_it, is_on_all = _label_namer(asked), not subject(asked) and len(asked.drugs) + len(asked.drug_classes) < 2
+    names_it = _label_namer(asked)
+    is_on_all = not subject(asked) and len(asked.drugs) + len(asked.drug_classes) < 2
     headings = {each.heading for each in (*known, *(() if is_on_all else label))}
     clauses = [(each.heading, clause) for each in label for clause in each.sentence.split(" and ")]
-    said = [(heading, each) for heading, clause in clauses for each in Document.cut("", clause).sentences]
+    said = [(heading, sentence) for heading, clause in clauses for sentence in Document.cut("", clause).sentences]
     said = [(heading, each) for heading, each in said if names_it(each)]
     if asked.kind == "safety" and headings:
         is_forbidden = headings & {"Contraindicated", "Contraindications"} and not is_on_all
@@ -302,5 +314,6 @@ def _namer(asked: Question) -> Callable[[Sentence], bool]:
 
 def _label_namer(asked: Question) -> Callable[[Sentence], bool]:
     """Return the same test for labels, which use phrases ("high potassium") for conditions."""
-    names_it, wanted = _namer(asked), set(_subjects(asked))
+    names_it = _namer(asked)
+    wanted = set(_subjects(asked))
     return lambda each: names_it(each) or not wanted.isdisjoint(deed.name for deed in find_deeds(each.text))

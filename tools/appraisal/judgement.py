@@ -4,11 +4,12 @@ It lowers what code computed and never raises it: a row that the judge strikes c
 judge's and the computed level of certainty counts, and a drug that is not for the people asked about does not lead.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Literal
 
 from pydantic import BaseModel
 
+from ..reading.corrections import CorrectionBook
 from ..wording import listed
 from .candidates import Candidate
 from .certainty import AppraisedItem, CertaintyLevel, appraise_candidate, lower_level
@@ -87,11 +88,25 @@ class JudgeView(BaseModel, frozen=True, extra="forbid"):
         return next((each for each in self.drugs if each.drug == drug), None)
 
 
-def judge_candidates(candidates: Iterable[Candidate], view: JudgeView) -> list[Candidate]:
+def judge_candidates(
+    candidates: Iterable[Candidate],
+    view: JudgeView,
+    corrections: CorrectionBook | None = None,
+    conditions: Sequence[str] = (),
+) -> list[Candidate]:
     """Apply a judge's view to candidates: strikes, the lower level, whom a drug is not for, the order.
 
     The order is the judge's among drugs with a verdict that may lead; the others stay behind these as they were.
+
+    Args:
+        candidates: as code appraised them.
+        view: the judge's.
+        corrections: what people say; a row that they let count is not struck. None: nothing.
+        conditions: those of the question, for which they say it.
     """
+    if corrections:
+        standing = [row for row in view.struck if not corrections.lets_count(row.key, row.drug, conditions)]
+        view = view.model_copy(update={"struck": standing})
     judged = [_judge(candidate, view) for candidate in candidates]
     places = {each.drug: place for place, each in enumerate(view.drugs)}
     last = len(places)
@@ -106,13 +121,15 @@ def judge_candidates(candidates: Iterable[Candidate], view: JudgeView) -> list[C
 
 def _judge(candidate: Candidate, view: JudgeView) -> Candidate:
     struck = {row.key: row.reason for row in view.struck if row.drug == candidate.drug}
-    struck = {key: reason for key, reason in struck.items() if key in {each.key for each in candidate.records}}
+    struck = {key: reason for key, reason in struck.items() if key in {record.key for record in candidate.records}}
     if struck:
         records = [
-            each.model_copy(update={"item": _strike(each.item, struck[each.key])}) if each.key in struck else each
-            for each in candidate.records
+            record.model_copy(update={"item": _strike(record.item, struck[record.key])})
+            if record.key in struck
+            else record
+            for record in candidate.records
         ]
-        appraisal = appraise_candidate([each.item for each in records])
+        appraisal = appraise_candidate([record.item for record in records])
         candidate = candidate.model_copy(update={"records": records, "appraisal": appraisal})
     said = view.find_drug(candidate.drug)
     if said is None:
@@ -132,5 +149,5 @@ def _strike(item: AppraisedItem, reason: str) -> AppraisedItem:
 
 def _say_why(said: JudgedDrug) -> str:
     """Return why the judge has its level: its own reason, or the domains that lower it."""
-    lowering = [f"{each.domain.replace('_', ' ')}: {each.reason}" for each in said.domains if each.lowered]
+    lowering = [f"{domain.domain.replace('_', ' ')}: {domain.reason}" for domain in said.domains if domain.lowered]
     return said.reason or listed(lowering)

@@ -282,7 +282,8 @@ def _make_finding(record: Evidence, study: Study, drug: str, stance: PostedStanc
 
 def _find_obstacle(record: Evidence, study: Study) -> str:
     """Say why a trial decides nothing for any drug; empty if it can."""
-    trial, results = record.trial, record.trial.results if record.trial else None
+    trial = record.trial
+    results = record.trial.results if record.trial else None
     if trial is None or not results or not results.get("primary_outcomes"):
         return "no result of a primary outcome is posted"
     if trial.allocation != "RANDOMIZED":
@@ -323,11 +324,17 @@ def _explain_silence(results: PostedResults | None, study: Study, drug: str, sta
 def _explain(study: Study, drug: str, stance: PostedStance, row: Comparison) -> str:
     """Say what decides, in words for the report."""
     other = _INERT if stance.is_against_nothing else "another treatment"
-    rows = [each for each in study.comparisons if study.contrast_of(each) == {drug} and each.outcome == row.outcome]
+    rows = [
+        comparison
+        for comparison in study.comparisons
+        if study.contrast_of(comparison) == {drug} and comparison.outcome == row.outcome
+    ]
     doses = {each.arm for each in rows if each.versus == row.versus}
     if stance.says == "mixed":
         own = [
-            each for each in study.comparisons if study.contrast_of(each) == {drug} and each.endpoint == row.endpoint
+            comparison
+            for comparison in study.comparisons
+            if study.contrast_of(comparison) == {drug} and comparison.endpoint == row.endpoint
         ]
         outcomes = {each.outcome for each in own}
         won = {each.outcome for each in own if each.favours == "arm" and each.significant and not each.hedged}

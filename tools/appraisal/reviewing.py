@@ -26,7 +26,9 @@ from .certainty import DECIDED, LEVELS, appraise_candidate
 from .corrected import decide_item, decide_stance
 from .sorting import SortedDrug, sort_drug
 
-BY_REGISTRY, BY_MODEL, IN_DISPUTE = 0.02, 0.04, 0.30
+BY_REGISTRY = 0.02
+BY_MODEL = 0.04
+IN_DISPUTE = 0.30
 MOST_ROWS = 10
 _OTHERWISE: Mapping[Direction, Mapping[Direction, float]] = {
     Direction.supports: {Direction.inconclusive: 0.7, Direction.contradicts: 0.3},
@@ -35,7 +37,9 @@ _OTHERWISE: Mapping[Direction, Mapping[Direction, float]] = {
     Direction.not_assessed: {Direction.supports: 0.7, Direction.contradicts: 0.3},
 }
 """What a row says if it is wrong, by what it says now, each with its share of such errors."""
-_OF_PLACE, _OF_LEVEL, _OF_OUTCOME = 2.0, 1.0, 0.5
+_OF_PLACE = 2.0
+_OF_LEVEL = 1.0
+_OF_OUTCOME = 0.5
 """How much another place, each step of certainty, and another outcome within one place weigh."""
 
 
@@ -80,7 +84,8 @@ def rank_rows(candidates: Sequence[Candidate], most: int = MOST_ROWS) -> list[Re
 
 def rate_chance(record: AppraisedRecord) -> float:
     """Rate how likely it is that a row says something else than its record, 0 to 1, by the table above."""
-    reading, item = record.reading, record.item
+    reading = record.reading
+    item = record.item
     if record.study.reader == "person":
         return 0.0
     if reading.reader == "posted" or record.study.reader == "registry":
@@ -96,12 +101,15 @@ def _rate_row(
     candidate: Candidate, record: AppraisedRecord, place: SortedDrug, standards: frozenset[str], chance: float
 ) -> ReviewRow:
     """Rate what the changes of a row would move, each by its share."""
-    expected, told, heaviest = 0.0, "", 0.0
+    expected = 0.0
+    told = ""
+    heaviest = 0.0
     for direction, share in _OTHERWISE[record.item.direction].items():
         move = rate_move(candidate, record, direction, place, standards)
         expected += share * move.weight
         if share * move.weight > heaviest:
-            heaviest, told = share * move.weight, f"{direction.value}: {move.told}"
+            heaviest = share * move.weight
+            told = f"{direction.value}: {move.told}"
     return ReviewRow(candidate.drug, record, chance, chance * expected, told)
 
 
@@ -115,7 +123,8 @@ def rate_move(
     """Rate what a drug's place and certainty become if one of its rows says something else."""
     changed = turn_row(candidate, record, direction)
     after = sort_drug(changed, standards)
-    before, now = candidate.appraisal, changed.appraisal
+    before = candidate.appraisal
+    now = changed.appraisal
     steps = abs(LEVELS.index(before.certainty.level) - LEVELS.index(now.certainty.level))
     told = list[str]()
     weight = 0.0

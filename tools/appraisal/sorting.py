@@ -37,12 +37,15 @@ from .suitability import WITHDRAWN, is_barred
 DrugPlace = Literal[
     "withdrawn", "unsuited", "standard", "failed", "preclinical", "mixed", "benefit", "missed", "not_judged"
 ]
-Cause = Literal["", "one_trial", "no_clear_trial", "one_against", "combinations", "reviews", "no_trial"]
+Cause = Literal[
+    "", "one_trial", "no_clear_trial", "one_against", "combinations", "called_effective", "reviews", "no_trial"
+]
 """Why a drug is not judged; empty for one that is.
 
 `one_trial`: a single trial reports benefit. `no_clear_trial`: its trials against placebo or nothing were not read
-clearly enough to count. `one_against`: all that speaks is a study against it, which is no such trial. `no_trial`: no
-record has one."""
+clearly enough to count. `called_effective`: only reviews support it, one at least by a passage or title on the
+condition. `one_against`: all that speaks is a study against it, which is no such trial. `no_trial`: no record has
+one."""
 ENOUGH_TRIALS = 2  # that report benefit
 REVIEWS = frozenset({StudyDesign.systematic_review, StudyDesign.narrative_review, StudyDesign.guideline})
 
@@ -105,15 +108,15 @@ class SortedDrug(BaseModel, frozen=True, extra="forbid"):
 
 def sort_drugs(candidates: Sequence[Candidate]) -> dict[str, SortedDrug]:
     """Put each drug in its place, by the table above; all candidates of a question, since standards tell what works."""
-    standards = frozenset(each.drug for each in candidates if each.group == "established")
-    return {each.drug: sort_drug(each, standards) for each in candidates}
+    standards = frozenset(candidate.drug for candidate in candidates if candidate.group == "established")
+    return {candidate.drug: sort_drug(candidate, standards) for candidate in candidates}
 
 
 def sort_drug(candidate: Candidate, standards: frozenset[str]) -> SortedDrug:
     """Put one drug in its place; `standards` are the drugs that are licensed or standard for the condition."""
     tally = count_trials(candidate, standards)
     found = candidate.appraisal
-    deciding = [each for each in candidate.records if each.key in found.telling]
+    deciding = [record for record in candidate.records if record.key in found.telling]
     readers = {each.study.reader for each in deciding}
     is_read_by_model = "model" in readers
     is_vouched = is_read_by_model or readers == {"person"}  # a person's word on one row vouches for no other
@@ -133,16 +136,16 @@ def sort_drug(candidate: Candidate, standards: frozenset[str]) -> SortedDrug:
 def count_trials(candidate: Candidate, standards: frozenset[str]) -> TrialTally:
     """Count a drug's trials; records of one trial count once."""
     found = candidate.appraisal
-    trials = [each for each in candidate.records if _counts(candidate, each)]
-    beside = [each for each in trials if each.stance.is_against_nothing]
-    over = [each for each in trials if each not in beside and _is_against_working(each, standards)]
+    trials = [record for record in candidate.records if _counts(candidate, record)]
+    beside = [trial for trial in trials if trial.stance.is_against_nothing]
+    over = [trial for trial in trials if trial not in beside and _is_against_working(trial, standards)]
     return TrialTally(
         against_nothing=len(beside),
         benefit=sum(each.key in found.supporting for each in beside),
         missed=sum(each.key in {*found.contradicting, *found.missed} for each in beside),
         over_working=sum(each.key in found.supporting for each in over),
-        as_comparator=sum(each.compares_with_it for each in candidate.records),
-        combined=sum(each.stance.says == "combined" for each in candidate.records),
+        as_comparator=sum(record.compares_with_it for record in candidate.records),
+        combined=sum(record.stance.says == "combined" for record in candidate.records),
     )
 
 
@@ -157,7 +160,8 @@ def _is_against_working(record: AppraisedRecord, standards: frozenset[str]) -> b
 
 def _counts(candidate: Candidate, record: AppraisedRecord) -> bool:
     """Whether a record is a trial of the drug alone on the condition itself, and stands for its trial."""
-    item, found = record.item, candidate.appraisal
+    item = record.item
+    found = candidate.appraisal
     is_trial = item.design in RANDOMISED and item.tested and item.alone
     is_folded = record.key in found.same_trial or record.key in found.excluded
     return is_trial and item.is_on_condition and not is_folded and _is_of_question(record)
@@ -169,14 +173,15 @@ def _is_of_question(record: AppraisedRecord) -> bool:
     It gives a drug the result of another one that was tested beside it, or a result on another outcome of the same
     people. A sentence that names no drug tested ("Both were better") may be of this one.
     """
-    study, row = record.study, record.stance.comparison
+    study = record.study
+    row = record.stance.comparison
     if study.reader != "small_reader":
         return True
     if row is None or row.passage is None:
         return record.item.in_title
     document = Document.cut("", row.passage.text)
     drugs = {name for name, *_ in document.drugs}
-    tested = {name for each in study.comparisons for name in study.contrast_of(each)}
+    tested = {name for comparison in study.comparisons for name in study.contrast_of(comparison)}
     is_of_drug = record.stance.drug in drugs or drugs.isdisjoint(tested - study.drugs_of(row.versus))
     conditions = {name for name, *_ in document.conditions}
     return is_of_drug and (record.item.in_title or record.reading.condition in conditions)
@@ -184,7 +189,7 @@ def _is_of_question(record: AppraisedRecord) -> bool:
 
 def find_strongest(candidate: Candidate, standards: frozenset[str]) -> StrongestStudy | None:
     """Find the strongest trial that reports benefit, in its own words: sound, with figures, large."""
-    supporting = [each for each in candidate.records if each.key in candidate.appraisal.supporting]
+    supporting = [record for record in candidate.records if record.key in candidate.appraisal.supporting]
     quoted = [_quote(each, standards) for each in supporting if _counts(candidate, each)]
     found = [each for each in quoted if each is not None]
     return min(found, key=lambda each: each.rank).study if found else None
@@ -199,7 +204,8 @@ class _RankedTrial(NamedTuple):
 
 def _quote(record: AppraisedRecord, standards: frozenset[str]) -> _RankedTrial | None:
     """Quote the sentence by which a trial reports benefit; None if none names the drug beside what can show it."""
-    row, drug = record.stance.comparison, record.stance.drug
+    row = record.stance.comparison
+    drug = record.stance.drug
     is_beside_nothing = record.stance.is_against_nothing
     if row is None or row.passage is None or not (is_beside_nothing or _is_against_working(record, standards)):
         return None
@@ -237,7 +243,7 @@ def _opposing(candidate: Candidate) -> list[AppraisedRecord]:
     The small reader takes "both were alike" for a failure there.
     """
     against = {*candidate.appraisal.contradicting, *candidate.appraisal.missed}
-    return [each for each in candidate.records if each.key in against and _speaks_against(each)]
+    return [record for record in candidate.records if record.key in against and _speaks_against(record)]
 
 
 def _speaks_against(record: AppraisedRecord) -> bool:
@@ -279,7 +285,7 @@ def _find_place(candidate: Candidate, outcome: CandidateOutcome, tally: TrialTal
 
 def _is_rated(candidate: Candidate, tally: TrialTally) -> bool:
     """Whether a drug's certainty rests on trials that can show whether it works: only of these is there doubt."""
-    behind = [each for each in candidate.records if each.key in candidate.appraisal.supporting]
+    behind = [record for record in candidate.records if record.key in candidate.appraisal.supporting]
     is_tried = tally.reporting_benefit > 0 or any(map(_is_beside_nothing, behind))
     return is_tried or candidate.appraisal.certainty.level is not CertaintyLevel.very_low
 
@@ -288,16 +294,27 @@ def _find_cause(candidate: Candidate, tally: TrialTally) -> Cause:
     """Say why a drug is not judged: what there is of it, or what there is none of."""
     if tally.reporting_benefit:
         return "one_trial"
-    if any(_is_beside_nothing(each) for each in candidate.records):
+    if any(_is_beside_nothing(record) for record in candidate.records):
         return "no_clear_trial"
     if _opposing(candidate) and not candidate.appraisal.supporting:
         return "one_against"
-    designs = [each.item for each in candidate.records if each.stance.says != "none"]
+    designs = [record.item for record in candidate.records if record.stance.says != "none"]
     if tally.combined and tally.combined == len(designs):
         return "combinations"
-    if designs and all(item.design in REVIEWS for item in designs):
-        return "reviews"
-    return "no_trial"
+    behind = [record for record in candidate.records if record.key in candidate.appraisal.supporting]
+    are_reviews = bool(behind) and all(record.item.design in REVIEWS for record in behind)
+    if are_reviews and any(map(_names_condition, behind)):
+        return "called_effective"
+    return "reviews" if designs and all(item.design in REVIEWS for item in designs) else "no_trial"
+
+
+def _names_condition(record: AppraisedRecord) -> bool:
+    """Whether a review's title or deciding passage is on the condition; one on crises of another is not."""
+    part = record.stance.comparison or record.stance.view
+    if record.item.in_title or part is None or part.passage is None:
+        return record.item.in_title
+    named = {name for name, *_ in Document.cut("", part.passage.text).conditions}
+    return record.reading.condition in named
 
 
 def _is_beside_nothing(record: AppraisedRecord) -> bool:

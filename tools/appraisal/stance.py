@@ -7,10 +7,10 @@
 | the same | no difference, by an interval that excludes a change by a tenth | contradicts |
 | the same | no difference | missed |
 | the same | worse | contradicts |
-| alone in the contrast, against another drug or an unknown arm | better; equivalence shown | supports |
+| alone in the contrast, against another drug or an unknown arm | better; equivalence shown, or claimed | supports |
 | the same | no difference, worse | neutral, unless the authors state that it works, or does not |
 | in its own arm, against before or untold | better, significant or called effective | supports, if no other decides |
-| the same | no difference, worse | contradicts, if no other decides |
+| the same | no difference, worse | contradicts, if no other decides and the authors do not say that it works |
 | in the contrast with partners | any | combined, unless the authors state that the drug itself works |
 | in the other arm | any | comparator, unless the authors state that it works |
 | in no contrast | the authors state that it works, or that it does not | supports, contradicts |
@@ -25,7 +25,8 @@ deciding one first; none does where the drug was better than one arm in one outc
 where its own arm changed in one outcome unclearly and in another not at all. An arm of the drug alone decides before
 one that adds it to others. Where a secondary outcome alone shows no difference, the authors' statement decides. In
 studies of harm, cost or use, surrogates say nothing; in those of mechanism in patients or animals, only those that
-decide do. What is disputed decides nothing. A comparator is never credited or blamed by another drug's
+decide do, and in cells nothing does. What a study of its own data cites of others says nothing: only reviews speak
+for others. What is disputed decides nothing. A comparator is never credited or blamed by another drug's
 result.
 """
 
@@ -52,6 +53,9 @@ _ON_EFFICACY = frozenset({"treat", "prevent"})
 _HEALTHY = re.compile(r"\bhealthy\b|\bvolunteers?\b", re.IGNORECASE)
 _IN_LIVING = frozenset({"rct", "rct_blinded", "rct_open", "cohort", "animal", "in_vivo"})
 """Designs in which a marker is measured in people or animals."""
+_OF_OTHERS = frozenset({"systematic_review", "narrative_review", "guideline", "review", "other", "unknown"})
+"""Designs whose authors may speak for other people's studies; `review` and `other` are words of labels."""
+_EQUAL = frozenset({"shown", "claimed"})
 _STATED: dict[str, Says] = {
     "works": "supports",
     "give": "supports",
@@ -108,7 +112,7 @@ def _derive_stance(study: Study, drug: str, applies: Applies) -> DrugStance:
     if between is not None and between.says in DECIDED and not _is_aside(between, view):
         return between
     within = _decide(study, drug, [row for row in alone if row.against != "arm"])
-    if within is not None and within.says in DECIDED:
+    if within is not None and within.says in DECIDED and not _is_overruled(within, view):
         return within
     if view is not None:
         return DrugStance(drug=drug, says=_STATED[view.says], view=view)
@@ -135,6 +139,11 @@ def _is_aside(stance: DrugStance, view: StatedView | None) -> bool:
     return stance.says == "missed" and row is not None and row.primary is False and view is not None
 
 
+def _is_overruled(stance: DrugStance, view: StatedView | None) -> bool:
+    """Whether the authors call a drug effective of whose own arm one outcome did not change."""
+    return stance.says == "contradicts" and view is not None and _STATED[view.says] == "supports"
+
+
 def _is_of_efficacy(study: Study, row: Comparison) -> bool:
     """Whether a comparison is on what the drug is given for; in a study of harm or kinetics, on efficacy itself."""
     aim = row.aim or study.aim or "treat"
@@ -144,9 +153,12 @@ def _is_of_efficacy(study: Study, row: Comparison) -> bool:
 
 
 def _find_view(study: Study, drug: str, applies: Applies) -> StatedView | None:
-    """Find the first statement on a drug's efficacy; those on harm alone say nothing of it."""
+    """Find the first statement on a drug's efficacy; those on harm alone, or in cells, say nothing of it."""
+    if study.aim == "mechanism" and study.design == "in_vitro":
+        return None
     for view in study.statements:
-        if view.drug == drug and view.says in _STATED and not view.disputed and applies(view):
+        is_own = view.basis != "cited" or study.design in _OF_OTHERS
+        if view.drug == drug and view.says in _STATED and is_own and not view.disputed and applies(view):
             return view
     return None
 
@@ -243,7 +255,7 @@ def _is_said_to_fail(study: Study, drug: str) -> bool:
 
 def _judge_against_active(row: Comparison) -> Says:
     is_better = row.favours == "arm" and row.significant is not False
-    if (is_better and not row.hedged) or row.equivalence == "shown":
+    if (is_better and not row.hedged) or row.equivalence in _EQUAL:
         return "supports"
     return "neutral"
 

@@ -32,7 +32,10 @@ class StoredReader:
         recall: Recall = lambda _: None,
         note: Callable[[str, dict[str, Any]], None] = lambda *_: None,
     ) -> None:
-        self._shelf, self._reader, self._recall, self._note = shelf, reader, recall, note
+        self._shelf = shelf
+        self._reader = reader
+        self._recall = recall
+        self._note = note
         self.made = 0
 
     @property

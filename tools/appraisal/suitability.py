@@ -31,7 +31,9 @@ from ..records import Drug, Label
 from ..records.evidence import Evidence
 from .fit import COUNTED
 
-NOT_FOR, NOT_CHECKED, WITHDRAWN = "Not for", "Not checked for", "Withdrawn"
+NOT_FOR = "Not for"
+NOT_CHECKED = "Not checked for"
+WITHDRAWN = "Withdrawn"
 """What a caution begins with."""
 BARRING = (NOT_FOR, WITHDRAWN)
 """Beginnings of cautions by which a drug never leads."""
@@ -105,7 +107,7 @@ def _find_in_entries(group: str, entries: Iterable[Evidence]) -> Iterator[str]:
         elif isinstance(record, Label):
             sections = dict(part.split(": ", 1) for part in entry.content.split("\n\n")[1:] if ": " in part)
             for heading in ("Contraindications", *["Boxed warning"] * (group in _FRAIL)):
-                named = [each.text for each in _sentences(sections.get(heading, "")) if names_it(each)]
+                named = [sentence.text for sentence in _sentences(sections.get(heading, "")) if names_it(sentence)]
                 yield from (f"{heading.lower()}: “{text}” ({entry.key})" for text in named[:1])
 
 

@@ -37,6 +37,8 @@ _STATED: Mapping[Stated, str] = {
 _CALLED: Mapping[Favours, str] = {"arm": "called effective", "neither": "called ineffective"}
 _WITHOUT_DATA = frozenset({"review", "narrative_review", "guideline"})
 """Designs whose result without a comparator is what their authors say of earlier work."""
+_OF_REVIEWS = frozenset({*_WITHOUT_DATA, "systematic_review", "meta_analysis"})
+"""Designs that have no primary outcome of their own."""
 _KINDS: Mapping[str, Comparator] = {"placebo": "placebo", "none": "none", "usual_care": "none"}
 _ARM_CUES: Mapping[Comparator, str] = {"placebo": "inert", "none": "nothing"}
 _BEFORE = "before treatment"
@@ -103,7 +105,7 @@ def tell_result(study: Study, stance: DrugStance, document: Document | None = No
         participants=people,
         quoted_participants=people if people is not None and setting.counts(people) else None,
         setting=setting.passages,
-        primary=_find_primary(row),
+        primary=_find_primary(study, row, document),
         passage=row.passage,
         effects=effects,
         figures=figures,
@@ -122,7 +124,8 @@ class _Setting:
     """
 
     def __init__(self, document: Document | None, passage: StudyPassage | None) -> None:
-        self._document, self._passage = document, passage
+        self._document = document
+        self._passage = passage
         self.passages: tuple[StudyPassage, ...] = ()
 
     def names_arm(self, kind: Comparator, drugs: frozenset[str]) -> bool:
@@ -147,11 +150,12 @@ class _Setting:
 
     def _find(self, tells: Callable[[Sentence], bool]) -> bool:
         """Look for a sentence in the passage, then in the setting, then in the rest of the record."""
-        document, passage = self._document, self._passage
+        document = self._document
+        passage = self._passage
         if document is None or passage is None or is_full_text(passage.section):
             return True
         quoted = {each.text for each in (passage, *self.passages)}
-        within = [each for each in document.sentences if any(each.quote in text for text in quoted)]
+        within = [sentence for sentence in document.sentences if any(sentence.quote in text for text in quoted)]
         if not within or any(map(tells, within)):
             return True  # a passage of the registry's is no sentence of the text
         found = next(filter(tells, document.sentences), None)
@@ -204,8 +208,11 @@ def _name_result(study: Study, row: Comparison, stance: DrugStance) -> str | Non
     return f"{word}, with {' and '.join(partners or [UNNAMED])}" if stance.says == "combined" else word
 
 
-def _find_primary(row: Comparison) -> Primary:
-    if row.primary is not True or row.favours is None:
+def _find_primary(study: Study, row: Comparison, document: Document | None) -> Primary:
+    """Find what became of the primary outcome; not told by the small reader alone of a record that names none."""
+    if row.primary is not True or row.favours is None or study.design in _OF_REVIEWS:
+        return "not_reported"
+    if study.reader == "small_reader" and document is not None and not document.names_primary_outcome:
         return "not_reported"
     is_better = row.favours == "arm" and row.significant is not False
     return "met" if is_better or row.equivalence == "shown" else "not_met"

@@ -172,7 +172,10 @@ class _DrugView:
     """The reading of one drug."""
 
     def __init__(self, read: MatchedStudy, drug: str, whole: str) -> None:
-        self._study, self._drug, self._about, self._whole = read.study, drug, read, whole
+        self._study = read.study
+        self._drug = drug
+        self._about = read
+        self._whole = whole
         self._applies = read.applies(names_of_condition(read.condition))
         self._stance = stance_of(read.study, drug, self._applies)
 
@@ -278,7 +281,8 @@ class _DrugView:
             return "placebo"
         if is_against_nothing(self._study, row):
             return "none"
-        arm, versus = self._study.drugs_of(row.arm), self._study.drugs_of(row.versus)
+        arm = self._study.drugs_of(row.arm)
+        versus = self._study.drugs_of(row.versus)
         return "dose" if arm == versus and arm else "active"
 
     def _against(self, row: Comparison) -> str | None:
@@ -289,7 +293,8 @@ class _DrugView:
         arm = self._study.arm(row.arm)
         passage = row.passage
         if row.estimate and row.estimate.written and passage:
-            quote, section = passage.text.replace(GAP, " "), passage.section
+            quote = passage.text.replace(GAP, " ")
+            section = passage.section
             is_whole = GAP not in passage.text
             told = {"quote": quote, "section": section} if is_whole else {}
             yield Value(what="estimate", written=row.estimate.written, outcome=row.outcome, **told)

@@ -14,7 +14,7 @@ from ..http.endpoints import Endpoints
 from ..http.reply import Reply
 from ..http.transport import Exchange, Transport
 from ..records.registry import cards
-from ..sources.publications import redacted
+from ..sources.publications import redact
 from .documents import read_document
 from .fields import fields_of, find_breaches
 from .known_items import known_item
@@ -106,9 +106,11 @@ async def _contact(name: str, transport: Transport, book: _ExchangeBook, within_
     seconds = time.monotonic() - began
     exchanges = _last_attempts(book.by_source[name])
     moves = dict.fromkeys(
-        f"{_path_of(each)} has moved to {each.moved_to} (permanent redirect)" for each in exchanges if each.moved_to
+        f"{_path_of(exchange)} has moved to {exchange.moved_to} (permanent redirect)"
+        for exchange in exchanges
+        if exchange.moved_to
     )
-    refusals = [_describe_refusal(each) for each in exchanges if (each.status or 0) >= _FAILURE]
+    refusals = [_describe_refusal(exchange) for exchange in exchanges if (exchange.status or 0) >= _FAILURE]
     if refusals or isinstance(failure, SourceRefused):
         details = refusals or [failure.reason if failure else ""]
         return Contact(name, "refused", seconds, (*moves, *details), _advise_refused(name, exchanges))
@@ -126,7 +128,7 @@ async def _contact(name: str, transport: Transport, book: _ExchangeBook, within_
 
 def _last_attempts(exchanges: Iterable[Exchange]) -> list[Exchange]:
     """Return the last exchange of each request: an earlier one may have failed in passing."""
-    return list({each.request: each for each in exchanges}.values())
+    return list({exchange.request: exchange for exchange in exchanges}.values())
 
 
 def _path_of(exchange: Exchange) -> str:
@@ -136,7 +138,7 @@ def _path_of(exchange: Exchange) -> str:
 def _describe_refusal(exchange: Exchange) -> str:
     body = exchange.body.decode("utf-8", "replace")
     is_page = body.lstrip()[:1] == "<"
-    reason = "" if is_page else redacted(body)[:_REASON]
+    reason = "" if is_page else redact(body)[:_REASON]
     status = f"{_path_of(exchange)} ({exchange.status})"
     return f"{status}: {reason}" if reason else status
 
@@ -145,17 +147,17 @@ def _find_breaches(name: str, exchanges: Sequence[Exchange], *, is_public: bool)
     """Return what is wrong with the replies, a line each."""
     lines = list[str]()
     documents = defaultdict[str, list[object]](list)
-    for each in exchanges:
-        if each.status is None:
+    for exchange in exchanges:
+        if exchange.status is None:
             continue
-        reply = Reply(name, each.status, {}, each.body)
+        reply = Reply(name, exchange.status, {}, exchange.body)
         try:
-            documents[f"{_path_of(each)} {each.sent}".strip()].append(read_document(reply))
+            documents[f"{_path_of(exchange)} {exchange.sent}".strip()].append(read_document(reply))
         except UnreadableReply as error:
-            lines.append(f"{_path_of(each)} {error.reason}")
+            lines.append(f"{_path_of(exchange)} {error.reason}")
     fields = fields_of(name)
-    for glob in dict.fromkeys(each.reply for each in fields):
-        due = [each for each in fields if each.reply == glob]
+    for glob in dict.fromkeys(field.reply for field in fields):
+        due = [field for field in fields if field.reply == glob]
         found = [data for request, held in documents.items() if due[0].fits(request) for data in held]
         if found:
             lines += map(str, find_breaches(due, found, is_public=is_public))
@@ -166,7 +168,7 @@ def _advise_refused(name: str, exchanges: Iterable[Exchange]) -> str:
     """Say what to do about a refusal, by the status of the replies."""
     card = cards().get(name)
     key = card.key if card is not None else None
-    statuses = {each.status or 0 for each in exchanges}
+    statuses = {exchange.status or 0 for exchange in exchanges}
     if statuses & _NO_ACCESS and card is not None and card.way_out:
         return f"Ask from another network, or {card.way_out}"
     if statuses & _NO_ACCESS:

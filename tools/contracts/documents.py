@@ -4,7 +4,7 @@ from typing import Any
 from xml.etree.ElementTree import Element
 
 from ..http.reply import Reply
-from ..http.xml import read_trees, running_text
+from ..http.xml import join_text, read_trees
 
 TEXT = ""
 """Key of an XML element's own text."""
@@ -20,12 +20,12 @@ def read_document(reply: Reply) -> Any:
     if not reply.body.lstrip().startswith(b"<"):
         return reply.json()
     _, elements = read_trees(reply.source, reply.xml(), _RECORDS)
-    return {name: Elements(_as_data(each) for each in elements if each.tag == name) for name in _RECORDS}
+    return {name: Elements(_as_data(element) for element in elements if element.tag == name) for name in _RECORDS}
 
 
 def _as_data(element: Element) -> dict[str, Any]:
     data: dict[str, Any] = {f"@{name}": value for name, value in element.items()}
-    if text := " ".join(running_text(element).split()):
+    if text := " ".join(join_text(element).split()):
         data[TEXT] = text
     for child in element:
         data.setdefault(child.tag, Elements()).append(_as_data(child))

@@ -75,9 +75,9 @@ def find_breaches(fields: Iterable[ReadField], documents: Sequence[Any], *, is_p
     ['studies[].nctId is missing']
     """
     breaches = dict[str, Breach]()
-    for each in fields:
-        is_due = each.due == "yes" or (is_public and each.due == "public")
-        breach = _follow(each, documents, is_due)
+    for field in fields:
+        is_due = field.due == "yes" or (is_public and field.due == "public")
+        breach = _follow(field, documents, is_due)
         if breach is not None:
             breaches.setdefault(breach.field, breach)
     return list(breaches.values())

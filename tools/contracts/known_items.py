@@ -15,11 +15,11 @@ from ..sources.drugs.uniprot import UniProt
 from ..sources.labels.drugsfda import DrugsFDA
 from ..sources.labels.openfda import OpenFDA
 from ..sources.lookups import LookUps
-from ..sources.studies.biorxiv import published_version
+from ..sources.studies.biorxiv import fetch_published_doi
 from ..sources.studies.clinicaltrials import ClinicalTrials
-from ..sources.studies.crossref import updates
+from ..sources.studies.crossref import fetch_updates
 from ..sources.studies.europepmc import EuropePMC
-from ..sources.studies.openalex import work
+from ..sources.studies.openalex import fetch_work
 from ..sources.studies.pubmed import PubMed
 
 _PMID = "11565518"  # losartan in diabetic nephropathy, 2001
@@ -62,15 +62,15 @@ async def _ask_opentargets(transport: Transport) -> object:
 
 
 async def _ask_openalex(transport: Transport) -> object:
-    return await work(_RETRACTED_DOI, transport)
+    return await fetch_work(_RETRACTED_DOI, transport)
 
 
 async def _ask_crossref(transport: Transport) -> object:
-    return await updates([_RETRACTED_DOI], transport)
+    return await fetch_updates([_RETRACTED_DOI], transport)
 
 
 async def _ask_biorxiv(transport: Transport) -> object:
-    return await published_version(_PREPRINT_DOI, transport)
+    return await fetch_published_doi(_PREPRINT_DOI, transport)
 
 
 _ITEMS: Mapping[str, KnownItem] = {

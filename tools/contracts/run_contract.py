@@ -40,7 +40,7 @@ def find_changes(sample: ReplySample, *, is_public: bool) -> list[str]:
     lines = []
     for source, replies in sample.by_source().items():
         problems = list[str]()
-        documents = [(each.request, _read(each.reply)) for each in replies]
+        documents = [(reply.request, _read(reply.reply)) for reply in replies]
         for glob in dict.fromkeys(field.reply for field in fields_of(source)):
             fields = [field for field in fields_of(source) if field.reply == glob]
             due = [data for request, data in documents if data is not None and fields[0].fits(request)]

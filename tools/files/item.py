@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..records.evidence import checked_identifier, date_parts
-from ..sources.publications import date_of, iso_date, page_range, without_markup
+from ..sources.publications import find_date, format_iso_date, format_pages, remove_markup
 
 RecordFields = dict[str, Any]
 """Fields of a line of a library (`docs/how-to/run-offline.md`); a record that is a number alone has no `title`."""
@@ -67,18 +67,18 @@ def publication_fields(
         more: fields that are kept as they are.
     """
     remarks = " ".join(notes)
-    paragraphs = (without_markup(text) for text in texts if not _COPYRIGHT.match(text))
+    paragraphs = (remove_markup(text) for text in texts if not _COPYRIGHT.match(text))
     fields = {
-        "title": " ".join(without_markup(title).split()),
+        "title": " ".join(remove_markup(title).split()),
         "abstract": "\n".join(dict.fromkeys(filter(None, paragraphs))),
         "authors": [name for name in map(author_name, authors) if name],
-        "date": date if date_parts(date) else date_of(date),
+        "date": date if date_parts(date) else find_date(date),
         "pmid": checked_identifier("pmid", pmid) or _first_of(_PMID, "pmid", remarks),
         "pmcid": checked_identifier("pmcid", pmcid) or _first_of(_PMCID, "pmcid", remarks),
         "doi": checked_identifier("doi", doi) or _first_of(_DOI, "doi", doi),
         **more,
     }
-    fields["pages"] = page_range(str(fields.get("pages") or "").replace("--", "-"))
+    fields["pages"] = format_pages(str(fields.get("pages") or "").replace("--", "-"))
     return {name: value for name, value in fields.items() if value}
 
 
@@ -110,4 +110,4 @@ def author_name(text: str) -> str:
 def date_of_parts(parts: Iterable[object]) -> str:
     """Return the date of a year, month and day, as precise as they are; empty without a year."""
     texts = [str(part) for part in parts]
-    return iso_date(*texts[:3]) or "" if texts else ""
+    return format_iso_date(*texts[:3]) or "" if texts else ""

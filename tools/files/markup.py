@@ -11,7 +11,7 @@ from ..errors import UnreadableReply
 from ..http.xml import every, first, read_items, text_of
 from ..local_files import UnusableFile
 from ..records.evidence import checked_identifier
-from ..sources.publications import iso_date
+from ..sources.publications import format_iso_date
 from .item import FileItem, FileRecord, RecordFields, UnreadableRecord, publication_fields
 from .studies import PHASES, study_of_facts
 
@@ -135,7 +135,7 @@ def _study_fields(study: Any) -> RecordFields:
 def _iso(text: str) -> str:
     """Write `March 5, 2019` and `March 2019` as 2019-03-05 and 2019-03; empty for no date."""
     *words, year = text.replace(",", " ").split() or [""]
-    return iso_date(year, *words[:2]) or ""
+    return format_iso_date(year, *words[:2]) or ""
 
 
 def _intervention(data: Any) -> str:

@@ -9,7 +9,7 @@ from xml.etree.ElementTree import ParseError, fromstring
 from ..errors import UnreadableReply
 from ..http.xml import attribute, first, read_trees
 from ..local_files import UnusableFile, open_pieces
-from ..sources.studies.pubmed import article_facts
+from ..sources.studies.pubmed import convert_article
 
 _ENDS = re.compile(rb"</Pubmed(?:Book)?Article>")
 _SET = re.compile(rb"<Pubmed(?:Book)?ArticleSet")
@@ -30,7 +30,7 @@ class Article(NamedTuple):
     pmid: str
     version: int
     facts: dict[str, Any]
-    """See `pubmed.article_facts`."""
+    """See `pubmed.convert_article`."""
 
 
 class Deletion(NamedTuple):
@@ -118,7 +118,7 @@ def _read_article(xml: bytes) -> Article | Unread:
             _, (root,) = read_trees("pubmed", xml, ("PubmedArticle", "PubmedBookArticle"))
         else:
             root = fromstring(xml)  # noqa: S314  a fragment of a document, in which no entity can be declared
-        facts = article_facts({root.tag: root})
+        facts = convert_article({root.tag: root})
         said = attribute(first(root, "MedlineCitation", "PMID"), "Version") or "1"
         return Article(facts["metadata"]["pmid"], int(said) if said.isdecimal() else 1, facts)
     except (ParseError, UnreadableReply, ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:

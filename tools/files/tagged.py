@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
-from ..sources.publications import trial_numbers
+from ..sources.publications import find_trial_numbers
 from .item import FileItem, FileRecord, RecordFields, UnreadableRecord, publication_fields
 
 Tags = Mapping[str, list[str]]
@@ -56,7 +56,8 @@ def read_tagged(text: str, form: TaggedForm) -> Iterator[FileItem]:
             _continue_line(tags, tag, line, form)
         elif match[1] in form.last:
             yield from _record_of(tags, begun, form)
-            tags, tag = {}, ""
+            tags = {}
+            tag = ""
         else:
             if match[1] in form.first and form.first & tags.keys():
                 yield from _record_of(tags, begun, form)
@@ -146,7 +147,7 @@ def _medline_fields(tags: Tags) -> RecordFields:
         pages=_first(tags, "PG"),
         publication_types=_all(tags, "PT"),
         mesh_terms=list(dict.fromkeys(value.split("/")[0].strip("* ") for value in _all(tags, "MH"))),
-        nct_ids=trial_numbers(*_all(tags, "SI")),
+        nct_ids=find_trial_numbers(*_all(tags, "SI")),
     )
 
 

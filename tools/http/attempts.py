@@ -199,7 +199,7 @@ class RetriedCall:
         assert error is not None
         asked_s = _find_retry_after(state)
         if asked_s is not None and asked_s > self._policy.deadline_s:
-            reason = f"{self._reason}; to be asked again in {span_of(asked_s)} at the earliest"
+            reason = f"{self._reason}; to be asked again in {write_span(asked_s)} at the earliest"
             self.breaker.rest(reason, asked_s)
             raise RateLimitError(self.source, reason, asked_s)
         if state.attempt_number > 1 and self.breaker.heard_at < self._began:
@@ -213,10 +213,10 @@ def _find_retry_after(state: RetryCallState) -> float | None:
     return error.retry_after_s if isinstance(error, RateLimitError) else None
 
 
-def span_of(seconds: float) -> str:
+def write_span(seconds: float) -> str:
     """Say a span of time in words.
 
-    >>> span_of(90), span_of(5400), span_of(54_000)
+    >>> write_span(90), write_span(5400), write_span(54_000)
     ('90 seconds', '90 minutes', '15 hours')
     """
     if seconds < 120:

@@ -20,7 +20,7 @@ from pydantic import BaseModel, Field, SecretStr
 from ..errors import UsageError
 from ..installation import advise_extra
 from ..records.card import SourceCard
-from ..records.registry import cards, has_package, offered
+from ..records.registry import cards, has_package, list_offered
 
 LIMIT_SHARE = 0.8
 """Fraction of a published limit that we use: requests bunch up in transit, and others may share the address."""
@@ -40,6 +40,8 @@ class Endpoint(BaseModel, frozen=True, extra="forbid"):
     """Base URL, without a trailing slash."""
     per_second: float | None = Field(default=None, gt=0)
     """Published limit in requests per second; None where the server sets none."""
+    burst: int = Field(default=0, ge=0)
+    """Requests that may go at once beyond the even pace, where the limit is counted by the minute."""
     key: SecretStr | None = None
     """API key, never shown in a URL; optional, but the limit is lower without it."""
     key_in: Literal["body", "parameter", "header"] = "body"
@@ -50,10 +52,12 @@ class Endpoint(BaseModel, frozen=True, extra="forbid"):
     def public(cls, card: SourceCard, environ: Mapping[str, str]) -> "Endpoint":
         key = environ.get(card.key, "").strip() if card.key else ""
         email = environ.get("NCBI_EMAIL", "").strip()
-        with_key, with_email = key and card.per_second_with_key, email and card.per_second_with_email
+        with_key = key and card.per_second_with_key
+        with_email = email and card.per_second_with_email
         return cls(
             base_url=card.address,
             per_second=with_key or with_email or card.per_second,
+            burst=card.burst,
             key=SecretStr(key) if key else None,
             key_in=card.key_in,
             key_header=card.key_header,
@@ -95,7 +99,7 @@ class Endpoints(BaseModel, frozen=True, extra="forbid"):
             if not self.may_search(source):
                 raise UsageError(
                     f"tools.sources: {source} is not searched without a key: set {cards()[source].key} in the "
-                    f"environment, or leave it out; without one there are {', '.join(offered())}"
+                    f"environment, or leave it out; without one there are {', '.join(list_offered())}"
                 )
 
     def may_search(self, source: str) -> bool:
@@ -131,7 +135,7 @@ def default_path() -> Path:
 
 
 class RateLimiter:
-    """Spaces out requests evenly, so that no one-second window exceeds the limit.
+    """Spaces out requests evenly, so that no one-second window exceeds the limit; where a burst is allowed, no minute.
 
     Args:
         path: SQLite file shared between processes; None, or one that cannot be written, keeps the limits in this object
@@ -145,11 +149,13 @@ class RateLimiter:
         self._database: sqlite3.Connection | None = None
         self.shared = path is not None
 
-    async def wait(self, name: str, per_second: float) -> None:
-        """Sleep until the next request to `name`, such as a host, may start."""
+    async def wait(self, name: str, per_second: float, burst: int = 0) -> None:
+        """Sleep until the next request to `name`, such as a host, may start; `burst` of them may run ahead of pace."""
+        interval = 1.0 / per_second
         for _ in range(_LATE_STARTS):
             now = time.time()
-            start = self._reserve({"name": name, "interval": 1.0 / per_second, "now": now, "far": _FAR_AHEAD_S})
+            due = self._reserve({"name": name, "interval": interval, "now": now, "far": _FAR_AHEAD_S})
+            start = max(now, due - burst * interval)
             if start > now:
                 await self._sleep(start - now)
             if time.time() - start < _LATE_S:

@@ -61,8 +61,8 @@ class WireMemory:
 
     def keep(self, source: str, wire: WireName, *, is_first: bool) -> None:
         """Remember the wire that passed; the source's first needs no remembering."""
-        known = self.passing.get(source)
-        if (known is None and is_first) or (known is not None and known.wire == wire):
+        current_wire = self.passing.get(source)
+        if (current_wire is None and is_first) or (current_wire is not None and current_wire.wire == wire):
             return
         if is_first:
             del self.passing[source]

@@ -80,10 +80,10 @@ class Reply:
         """Parse the body as JSON; control characters inside strings are accepted, as some sources send them."""
         self._refuse_html()
         with contextlib.suppress(ValueError, RecursionError):  # the decoder's error would hold the whole text
-            found = json.loads(self.body, strict=False)
+            data = json.loads(self.body, strict=False)
             if _SURROGATE.search(self.body):  # a lone surrogate cannot be encoded
-                found = json.loads(json.dumps(found, ensure_ascii=False).encode("utf-8", "replace"), strict=False)
-            return found
+                data = json.loads(json.dumps(data, ensure_ascii=False).encode("utf-8", "replace"), strict=False)
+            return data
         raise UnreadableReply(self.source, "answered with JSON that is cut or broken")
 
     def xml(self) -> bytes:
@@ -107,12 +107,12 @@ class Reply:
 
         None for a missing, unreadable, negative or excessive value (more than a week).
         """
-        asked = self.headers.get("retry-after", "").strip()
+        header = self.headers.get("retry-after", "").strip()
         try:
-            seconds = float(asked)
+            seconds = float(header)
         except ValueError:
             try:
-                moment = email.utils.parsedate_to_datetime(asked).timestamp()
+                moment = email.utils.parsedate_to_datetime(header).timestamp()
             except (ValueError, TypeError, OverflowError, IndexError):
                 return None
             seconds = max(0.0, moment - time.time())
@@ -192,13 +192,9 @@ def at(data: Any, *path: str) -> Any:
 
 
 def dicts(data: Any, *path: str) -> list[dict[str, Any]]:
-    """Return the objects of the list at a path; empty if there is no list.
-
-    >>> dicts({"a": [{"b": 1}, None, 2]}, "a"), dicts({"a": "b"}, "a")
-    ([{'b': 1}], [])
-    """
-    found = at(data, *path)
-    return [each for each in found if isinstance(each, dict)] if isinstance(found, list) else []
+    """Return the objects of the list at a path, without entries of other types; empty if there is no list."""
+    listed = at(data, *path)
+    return [entry for entry in listed if isinstance(entry, dict)] if isinstance(listed, list) else []
 
 
 def entries(source: str, data: Any, *path: str, what: str, keys: Iterable[str]) -> list[dict[str, Any]]:
@@ -209,12 +205,14 @@ def entries(source: str, data: Any, *path: str, what: str, keys: Iterable[str]) 
     >>> entries("chembl", {"rows": [{"id": 1}, {}]}, "rows", what="rows", keys=("id",))
     [{'id': 1}, {}]
     """
-    listed, found = at(data, *path), dicts(data, *path)
+    listed = at(data, *path)
+    objects = dicts(data, *path)
     if not isinstance(listed, list):
         raise UnreadableReply(source, f"answered without {what}")
-    if listed and not any(key in each for key in keys for each in found):
+    names: set[str] = set().union(*objects)
+    if listed and names.isdisjoint(keys):
         raise UnreadableReply(source, f"answered with {what} in which none has {' or '.join(keys)}")
-    return found
+    return objects
 
 
 def reported(entry: Mapping[str, Any]) -> Any:
@@ -222,13 +220,13 @@ def reported(entry: Mapping[str, Any]) -> Any:
     return {name: value for name, value in entry.items() if value not in (None, "", [])}
 
 
-def without_repeats(found: Iterable[T]) -> list[T]:
+def without_repeats(values: Iterable[T]) -> list[T]:
     """Return non-empty entries in order, each once."""
-    kept: list[T] = []
-    for each in found:
-        if each and each not in kept:
-            kept.append(each)
-    return kept
+    distinct: list[T] = []
+    for value in values:
+        if value and value not in distinct:
+            distinct.append(value)
+    return distinct
 
 
 def text(value: Any) -> str | None:
@@ -244,7 +242,9 @@ def count(value: Any) -> int | None:
     return int(written) if written.isascii() and written.isdecimal() and len(written) <= 12 else None
 
 
-def read_each(found: Iterable[Any], parse: Callable[[Any], T | None], first: int = 1) -> tuple[list[T], list[str]]:
+def read_each(
+    entries_of_reply: Iterable[Any], parse: Callable[[Any], T | None], first: int = 1
+) -> tuple[list[T], list[str]]:
     """Read records one by one; return those that parse and a line for each that does not, so one costs no others.
 
     `first` is the place in the reply of the first of them.
@@ -252,12 +252,15 @@ def read_each(found: Iterable[Any], parse: Callable[[Any], T | None], first: int
     >>> read_each([{"n": 1}, None], lambda each: each["n"])
     ([1], ['record 2 of the reply is unreadable (TypeError)'])
     """
-    records, unread = [], []
-    for place, each in enumerate(found, first):
+    records = []
+    unread = []
+    for place, entry in enumerate(entries_of_reply, first):
         try:
-            record, why = parse(each), "no identifier"
+            record = parse(entry)
+            why = "no identifier"
         except _UNFORESEEN as error:
-            record, why = None, type(error).__name__
+            record = None
+            why = type(error).__name__
         if record is None:
             unread.append(f"record {place} of the reply is unreadable ({why})")
         else:

@@ -29,7 +29,7 @@ class ReplySample:
         """Keep a reply that was read, if there is room among those of its kind."""
         if len(reply.body) > MOST_BYTES:
             return
-        kind = self._kinds.setdefault((reply.source, _kind_of(request)), {})
+        kind = self._kinds.setdefault((reply.source, _find_kind(request)), {})
         kind[hashed] = SampledReply(reply.source, request, reply)
         if len(kind) > MOST_REPLIES:
             del kind[max(kind)]
@@ -42,7 +42,7 @@ class ReplySample:
         return sampled
 
 
-def _kind_of(request: str) -> str:
+def _find_kind(request: str) -> str:
     """Tell requests of one kind: by their path, without what is asked for in it, and the name of a GraphQL query."""
     path, _, sent = request.partition(" ")
     steps = [step for step in path.split("/") if not any(map(str.isdigit, step))]

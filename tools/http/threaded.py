@@ -148,12 +148,12 @@ def _translate(source: str, error: Exception, timeout_s: float) -> SourceUnavail
     return SourceUnavailable(source, reason)
 
 
-def _read(request: Request, status: int, headers: Mapping[str, str], chunks: Iterable[bytes]) -> Reply:
-    named = {name.lower(): value for name, value in headers.items()}
-    with BodyReader(request.source, named.get("content-encoding", "")) as body:
+def _receive(request: Request, status: int, headers: Mapping[str, str], chunks: Iterable[bytes]) -> Reply:
+    lowered = {name.lower(): value for name, value in headers.items()}
+    with BodyReader(request.source, lowered.get("content-encoding", "")) as body:
         for chunk in chunks:
             body.feed(chunk)
-        return Reply(request.source, status, named, body.finish())
+        return Reply(request.source, status, lowered, body.finish())
 
 
 class RequestsLine(BlockingLine):
@@ -182,7 +182,7 @@ class RequestsLine(BlockingLine):
             proxies=requests.utils.get_environ_proxies(request.url, no_proxy=None),
         ) as reply:
             chunks = reply.raw.stream(CHUNK_BYTES, decode_content=False)
-            return _read(request, reply.status_code, reply.headers, chunks)
+            return _receive(request, reply.status_code, reply.headers, chunks)
 
     @property
     def failures(self) -> tuple[type[Exception], ...]:
@@ -254,8 +254,8 @@ class StandardLine(BlockingLine):
             request.url, data=request.content, headers=headers, method=request.method
         )
         with director.open(order, timeout=timeout_s) as reply:
-            named = {name: ", ".join(reply.headers.get_all(name)) for name in reply.headers}
-            return _read(request, reply.status, named, _list_chunks(reply))
+            reply_headers = {name: ", ".join(reply.headers.get_all(name)) for name in reply.headers}
+            return _receive(request, reply.status, reply_headers, _list_chunks(reply))
 
 
 def _list_chunks(reply: http.client.HTTPResponse) -> Iterable[bytes]:

@@ -48,7 +48,6 @@ _FORBIDDEN = 403
 _NO_ACCESS = frozenset({401, _FORBIDDEN})
 _MAX_REDIRECTS = 3
 _MOVED_FOR_GOOD = frozenset({301, 308})
-_LONG_URL_BYTES = 2000  # servers differ; longer requests are sent by POST where the source accepts it
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,8 +122,8 @@ class Shelf:
             names: names of the items.
             ask: returns what it finds by name; called only with new names, and again with those of a call that raised.
         """
-        wanted = list(dict.fromkeys(names))
-        fresh = [name for name in wanted if (kind, name) not in self._asked]
+        distinct = list(dict.fromkeys(names))
+        fresh = [name for name in distinct if (kind, name) not in self._asked]
 
         async def ask_now() -> Mapping[str, T]:
             try:
@@ -136,7 +135,7 @@ class Shelf:
 
         if fresh:
             self._asked.update(dict.fromkeys(((kind, name) for name in fresh), asyncio.create_task(ask_now())))
-        tasks = {name: self._asked[kind, name] for name in wanted}
+        tasks = {name: self._asked[kind, name] for name in distinct}
 
         async def collect() -> dict[str, T]:
             if tasks:
@@ -151,7 +150,8 @@ class Shelf:
 
         The function that it gives waits until all earlier callers have left.
         """
-        before, mine = self._places.get(kind), asyncio.get_running_loop().create_future()
+        before = self._places.get(kind)
+        mine = asyncio.get_running_loop().create_future()
         self._places[kind] = mine
 
         async def wait_turn() -> None:
@@ -251,7 +251,7 @@ class Transport:
         read: Callable[[Reply], T],
         params: Mapping[str, object] | None = None,
         also: Collection[int] = (),
-        post_if_long: bool = False,
+        longest_query: int | None = None,
         carrier: Carrier | None = None,
         needs_key: bool = False,
     ) -> T:
@@ -263,7 +263,8 @@ class Transport:
             read: parses a reply; must be pure, since it runs once per attempt.
             params: query parameters; None values are left out.
             also: statuses besides 2xx that `read` handles (404 as "no such record", say).
-            post_if_long: send long parameters in the body; for sources that accept both.
+            longest_query: bytes of parameters beyond which these go into the body, for sources that accept both; None
+                keeps them in the URL.
             carrier: carries the request to the public source; None sends it by our own HTTP client, as a replacement
                 server and `network` always get it.
             needs_key: refuse to ask the public source without a key.
@@ -275,13 +276,14 @@ class Transport:
             SourceRefused: the source refuses this request.
         """
         clean = {name: str(value) for name, value in (params or {}).items() if value is not None}
-        query, url = urlencode(clean), f"{self.endpoints[source].base_url}/{path}"
+        query = urlencode(clean)
+        url = f"{self.endpoints[source].base_url}/{path}"
         shown_url = f"{url}?{query}" if query else url
-        method = "POST" if post_if_long and len(query) > _LONG_URL_BYTES else "GET"
+        method = "GET" if longest_query is None or len(query) <= longest_query else "POST"
         hashed = self._hash(source, path, clean)
         request = Request(source, method, url, shown_url=shown_url, hash=hashed, also=also)
         request = replace(request, carrier=carrier, needs_key=needs_key)
-        return await self._call(_with_query(request, query, self.endpoints[source]), read)
+        return await self._call(_add_query(request, query, self.endpoints[source]), read)
 
     async def post(
         self, source: str, path: str, *, body: Any, read: Callable[[Reply], T], also: Collection[int] = ()
@@ -303,11 +305,11 @@ class Transport:
             raise SourceUnavailable(request.source, "not asked offline: the local library does not hold this")
         if not isinstance(self.recorder, ReplayRecorder):
             return await self._ask(request, read)
-        known = self.recorder.recall(request.source, request.hash)
-        if isinstance(known, SearchError):
-            raise known
-        if known is not None:
-            return self._read(request, known, read)
+        recorded = self.recorder.recall(request.source, request.hash)
+        if isinstance(recorded, SearchError):
+            raise recorded
+        if recorded is not None:
+            return self._read(request, recorded, read)
         try:
             return await self._ask(request, read)
         except SearchError as error:
@@ -336,7 +338,7 @@ class Transport:
             waited_s = time.monotonic() - queued_at
             timeout_s = call.start_attempt(waited_s)
             try:
-                found = await self._exchange(request, read, call.number, timeout_s, waited_s)
+                outcome = await self._exchange(request, read, call.number, timeout_s, waited_s)
             except SourceRefused:
                 breaker.worked()
                 raise
@@ -345,7 +347,7 @@ class Transport:
                 error = call.note_failure(failed, timeout_s)
             else:
                 breaker.worked()
-                return found
+                return outcome
         raise error
 
     async def _exchange(
@@ -366,7 +368,8 @@ class Transport:
             failure = f"ended by {type(error).__name__}"
             raise
         finally:
-            body, key = reply.body if reply else b"", self.endpoints[request.source].key
+            body = reply.body if reply else b""
+            key = self.endpoints[request.source].key
             self.recorder.exchanged(
                 Exchange(
                     source=request.source,
@@ -403,7 +406,7 @@ class Transport:
         if request.carrier is not None and self._network is None and self.endpoints.is_public:
             return await request.carrier(request, until - time.monotonic())
         endpoint = self.endpoints[request.source]
-        known = {endpoint.host} if endpoint.key else self.endpoints.hosts
+        hosts = {endpoint.host} if endpoint.key else self.endpoints.hosts
         reply = await self._receive(request, until)
         moved_to = ""
         for _ in range(_MAX_REDIRECTS):
@@ -411,13 +414,14 @@ class Transport:
                 break
             try:
                 target = urljoin(request.url, reply.headers.get("location", ""))
-                host, scheme = urlsplit(target).netloc.lower(), urlsplit(target).scheme
+                host = urlsplit(target).netloc.lower()
+                scheme = urlsplit(target).scheme
             except ValueError:
-                told = f"redirected ({reply.status}) to something that is not an address"
-                raise SourceRefused(request.source, told) from None
-            if host not in known or scheme != urlsplit(request.url).scheme:
-                told = f"redirected ({reply.status}) to a host that is not one of the sources"
-                raise SourceRefused(request.source, told)
+                reason = f"redirected ({reply.status}) to something that is not an address"
+                raise SourceRefused(request.source, reason) from None
+            if host not in hosts or scheme != urlsplit(request.url).scheme:
+                reason = f"redirected ({reply.status}) to a host that is not one of the sources"
+                raise SourceRefused(request.source, reason)
             if reply.status in _MOVED_FOR_GOOD:
                 moved_to = urlsplit(target).path
             request = replace(request, url=target)
@@ -456,7 +460,8 @@ class Transport:
 
     def _checked(self, request: Request, reply: Reply) -> Reply:
         """Return a reply that can be read, or raise the error that says how to proceed."""
-        source, status = request.source, reply.status
+        source = request.source
+        status = reply.status
         if 200 <= status < 300 or status in request.also:
             return replace(reply, url=request.shown_url)
         line = f"asks for fewer requests ({status})" if status == 429 else f"is not available ({status})"
@@ -480,10 +485,10 @@ class Transport:
         endpoint = self.endpoints[source]
         if endpoint.per_second is not None:
             name = endpoint.host if self.endpoints.is_public else endpoint.base_url  # one server may stand for many
-            await self._limiter.wait(name, endpoint.per_second * LIMIT_SHARE)
+            await self._limiter.wait(name, endpoint.per_second * LIMIT_SHARE, endpoint.burst)
 
 
-def _with_query(request: Request, query: str, endpoint: Endpoint) -> Request:
+def _add_query(request: Request, query: str, endpoint: Endpoint) -> Request:
     """Add the parameters and the key, only here, so that no caller's frame holds it."""
     key = endpoint.key.get_secret_value() if endpoint.key else ""
     if key and endpoint.key_in != "header":

@@ -102,10 +102,11 @@ def find_roots() -> str:
 
 def explain_failure(error: BaseException) -> str:
     """Say in a few words how an exchange failed, without an address."""
-    errors = list(_list_causes(error))
-    if any("CERTIFICATE_VERIFY_FAILED" in str(each) for each in errors):
-        return "the certificate was not accepted"
-    names = {kind.__name__ for each in errors for kind in type(each).__mro__}
+    names: set[str] = set()
+    for cause in _list_causes(error):
+        if "CERTIFICATE_VERIFY_FAILED" in str(cause):
+            return "the certificate was not accepted"
+        names.update(kind.__name__ for kind in type(cause).__mro__)
     for kinds, reason in _REASONS:
         if not names.isdisjoint(kinds):
             return reason

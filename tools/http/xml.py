@@ -40,7 +40,7 @@ def read_items(
         take: called with an element's name and data, wherever it stands in the reply, though not within another item;
             it must raise neither ValueError nor LookupError, which would be told of the XML.
         items: names of elements.
-        texts: names of elements that hold text alone; markup in them is flattened by `running_text`. Text in any other
+        texts: names of elements that hold text alone; markup in them is flattened by `join_text`. Text in any other
             element is white space to be left out.
         dropped: names of elements to leave out, with all that they hold.
 
@@ -63,7 +63,7 @@ def read_items(
     try:
         xmltodict.parse(xml, expat=flattening, item_depth=_ITEM_DEPTH, item_callback=take_item, disable_entities=True)
     except (ExpatError, ValueError, LookupError) as error:
-        raise _unreadable(source, error) from None
+        raise _make_unreadable(source, error) from None
     return selection.root
 
 
@@ -74,11 +74,11 @@ def read_trees(source: str, xml: bytes, wanted: Collection[str]) -> tuple[str, l
     try:
         _run_expat(xml, selection)
     except (ExpatError, ValueError, LookupError) as error:
-        raise _unreadable(source, error) from None
+        raise _make_unreadable(source, error) from None
     return selection.root, trees.built
 
 
-def _unreadable(source: str, error: Exception) -> UnreadableReply:
+def _make_unreadable(source: str, error: Exception) -> UnreadableReply:
     return UnreadableReply(source, f"answered with XML that is cut or broken ({type(error).__name__})")
 
 
@@ -135,23 +135,26 @@ def text_of(data: Any) -> str:
     if isinstance(data, dict):
         data = data.get("#text")
     elif isinstance(data, Element):
-        data = running_text(data) if len(data) else data.text
+        data = join_text(data) if len(data) else data.text
     return data or ""
 
 
-def raised(before: str, inside: str) -> str:
+def lift_markup(before: str, inside: str) -> str:
     """Write a superscript inline, with `^` where dropping it would change a number or a unit.
 
-    >>> raised("10", "-5"), raised("kg/m", "2"), raised("CD4", "+"), raised("19", "th"), raised("[", "18")
-    ('^-5', '^2', '+', 'th', '18')
+    >>> lift_markup("10", "-5"), lift_markup("kg/m", "2"), lift_markup("CD4", "+")
+    ('^-5', '^2', '+')
+    >>> lift_markup("19", "th"), lift_markup("[", "18")
+    ('th', '18')
     """
-    inside, last = inside.strip(), before[-1:]
+    inside = inside.strip()
+    last = before[-1:]
     is_ordinal = inside.lower() in ("st", "nd", "rd", "th")
     power = any(c.isdigit() for c in inside) or (last.isdigit() and inside.isalpha() and not is_ordinal)
     return f"^{inside}" if power and last and (last.isalnum() or last in ")]") else inside
 
 
-def running_text(element: Element, is_left_out: Callable[[Element], bool] | None = None) -> str:
+def join_text(element: Element, is_left_out: Callable[[Element], bool] | None = None) -> str:
     """Return the text of an XML element, nested 100 deep at most; superscripts, powers and fractions stay readable.
 
     `is_left_out` selects descendants to skip; superscripts left empty by this are dropped too.
@@ -162,25 +165,25 @@ def running_text(element: Element, is_left_out: Callable[[Element], bool] | None
 
 
 def _gather(element: Element, pieces: list[str], is_left_out: Callable[[Element], bool] | None) -> None:
-    between = {"msup": "^", "mfrac": "/"}.get(_plain_tag(element))  # MathML: inserted between the two children
+    between = {"msup": "^", "mfrac": "/"}.get(_strip_namespace(element))  # MathML: inserted between the two children
     pieces.append(element.text or "")
-    for at, each in enumerate(element):
-        if _plain_tag(each) == "sup":
+    for at, child in enumerate(element):
+        if _strip_namespace(child) == "sup":
             inside: list[str] = []
-            _gather(each, inside, is_left_out)
+            _gather(child, inside, is_left_out)
             above = "".join(inside)
             if is_left_out is None or above.strip(" \t\n,;–-"):  # not what stood between those left out
-                pieces.append(raised(next((piece for piece in reversed(pieces) if piece), ""), above))
-        elif is_left_out is None or not is_left_out(each):
-            _gather(each, pieces, is_left_out)
-            if _plain_tag(each) in ("p", "list-item", "title", "break"):
+                pieces.append(lift_markup(next((piece for piece in reversed(pieces) if piece), ""), above))
+        elif is_left_out is None or not is_left_out(child):
+            _gather(child, pieces, is_left_out)
+            if _strip_namespace(child) in ("p", "list-item", "title", "break"):
                 pieces.append(" ")
         if between and at == 0:
             pieces.append(between)
-        pieces.append(each.tail or "")
+        pieces.append(child.tail or "")
 
 
-def _plain_tag(element: Element) -> str:
+def _strip_namespace(element: Element) -> str:
     return element.tag.rpartition(":")[2]
 
 
@@ -337,4 +340,4 @@ class _Flattening:
         self._marked_up.end("text")
         tree = self._marked_up.close()
         self._marked_up = None
-        return running_text(tree)
+        return join_text(tree)

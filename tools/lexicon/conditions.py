@@ -70,12 +70,13 @@ def find_conditions(text: str) -> list[Mention]:
     >>> [found.name for found in find_conditions("Diabetic kidney disease after migraine attacks")]
     ['diabetic nephropathy', 'migraine']
     """
-    known, table = _load_conditions(), _find_in_table(text)
+    known = _load_conditions()
+    table = _find_in_table(text)
     formed = [
-        Mention(known.index.get(found.group()) or found.group().lower(), *found.span(), found.group())
+        Mention(known.index.get(match.group()) or match.group().lower(), *match.span(), match.group())
         for form in (cue_form(_PHRASE, __package__), cue_form("{disease}", __package__, 0))
-        for found in form.finditer(text)
-        if not cue_regex("no disease", __package__).fullmatch(found.group())
+        for match in form.finditer(text)
+        if not cue_regex("no disease", __package__).fullmatch(match.group())
     ]
     outermost: list[Mention] = []
     for each in sorted(formed, key=lambda each: each.start - each.end):
@@ -84,8 +85,8 @@ def find_conditions(text: str) -> list[Mention]:
     found = merge_mentions(merge_mentions(firm, outermost), [each for each in table if each.name in known.generic])
     found = merge_mentions(found, find_abbreviations(text, found))
     if not found:
-        phrases = (asked for asked in cue_form(_ASKED, __package__, 0).finditer(text))
-        meant = (asked for asked in phrases if not cue_regex("no condition", __package__).match(asked["phrase"]))
+        phrases = (match for match in cue_form(_ASKED, __package__, 0).finditer(text))
+        meant = (phrase for phrase in phrases if not cue_regex("no condition", __package__).match(phrase["phrase"]))
         found = [Mention(asked["phrase"].lower(), *asked.span("phrase"), asked["phrase"]) for asked in meant][:1]
     blocked = [each for each in table if not each.name]
     return [each for each in found if not any(each.start < block.end and block.start < each.end for block in blocked)]
@@ -118,7 +119,7 @@ def condition_synonyms(name: str) -> tuple[str, ...]:
 
 
 def known_names() -> list[str]:
-    return [name for known in _load_conditions().synonyms.values() for name in known]
+    return [name for synonym in _load_conditions().synonyms.values() for name in synonym]
 
 
 def is_generic(name: str) -> bool:
@@ -141,7 +142,8 @@ _Patterns = tuple[tuple[str, re.Pattern[str]], ...]
 @cache
 def _compile_patterns() -> tuple[_Patterns, _Patterns]:
     """Return the patterns of each condition's actions, and those of its patients."""
-    deeds, people = [], []
+    deeds = []
+    people = []
     for row in read_table("asked_as.tsv"):
         who, verbs, things = (cue_pattern(row[column]) for column in ("people", "verbs", "things"))
         orders = [f"{verbs}{_WITHIN}{things}"] if row["verbs"] else []
@@ -171,5 +173,5 @@ def asked_condition(phrase: str) -> str | None:
 def _find_patterns(patterns: _Patterns, text: str) -> list[Mention]:
     kept: list[Mention] = []
     for name, known in patterns:
-        kept = merge_mentions(kept, [Mention(name, *found.span(), found.group()) for found in known.finditer(text)])
+        kept = merge_mentions(kept, [Mention(name, *match.span(), match.group()) for match in known.finditer(text)])
     return kept

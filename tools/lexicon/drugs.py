@@ -6,6 +6,7 @@ A class ("beta-blockers") is not a candidate, but its members can be.
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from fnmatch import fnmatch
 from functools import cache
 from typing import Literal, NamedTuple
 
@@ -25,7 +26,8 @@ from .matching import (
 
 _IN_PARENTHESES = re.compile(r"\s*\([^)]*\)|,$")
 _BIOLOGIC_SUFFIX = re.compile(r"-[a-z]{4}$")  # "ibalizumab-uiyk"
-_JOINED, _LISTED = "/", re.compile(r",? and |, ?")  # between the drugs of a combination: in its name, in a list
+_JOINED = "/"
+_LISTED = re.compile(r",? and |, ?")  # between the drugs of a combination: in its name, in a list
 _SALT_AFTER = re.compile(
     r"[ -](?:mono|di|bi|hemi)?(?:hydrochloride|hydrobromide|maleate|malate|mesylate|mesilate|besylate|besilate|"
     r"tartrate|fumarate|succinate|citrate|sulph?ate|phosphate|nitrate|tosylate|carbonate|HCl|hcl)\b"
@@ -67,9 +69,9 @@ def find_drugs(text: str) -> list[Mention]:
     """Return the drugs named in a text, in order; foods, elements and the body's own substances are left out."""
     named = [each for each in drug_names().index.find(text) if _is_meant(each, text)]
     found = []
-    for each in merge_mentions(named, find_abbreviations(text, named)):
-        salt = _SALT_AFTER.match(text, each.end)
-        found.append(each._replace(end=salt.end(), text=text[each.start : salt.end()]) if salt else each)
+    for mention in merge_mentions(named, find_abbreviations(text, named)):
+        salt = _SALT_AFTER.match(text, mention.end)
+        found.append(mention._replace(end=salt.end(), text=text[mention.start : salt.end()]) if salt else mention)
     return found
 
 
@@ -113,13 +115,33 @@ def common_drug_names(name: str) -> tuple[str, ...]:
 
 
 def same_drug(a: str, b: str) -> bool:
-    one, other = canonical_drug(a), canonical_drug(b)
+    one = canonical_drug(a)
+    other = canonical_drug(b)
     return one == other if one and other else a.strip().casefold() == b.strip().casefold()
 
 
 def withdrawal_of(name: str) -> str | None:
     """Return when, where and why a drug was withdrawn, with the source; None if no withdrawal is listed."""
     return _read_withdrawals().get(canonical_drug(name) or name)
+
+
+def is_diagnostic(name: str) -> bool:
+    """Whether a drug is given to see something, by its generic name: contrast media, tracers."""
+    return any(fnmatch(name, pattern) for pattern in cue_list("for diagnosis", __package__))
+
+
+def past_withdrawal_of(name: str) -> str | None:
+    """Return when, where and why a drug was withdrawn that came back, and for what; None if none is listed."""
+    return _read_returned().get(canonical_drug(name) or name)
+
+
+@cache
+def _read_returned() -> Mapping[str, str]:
+    return {
+        row["name"]: f"{row['where']}, {row['year']}: {row['reason']}; back since {row['back']}, {row['use']}; "
+        f"{row['source'] or _UNCHECKED}"
+        for row in read_table("returned.tsv")
+    }
 
 
 @cache
@@ -137,13 +159,14 @@ def _class_rows() -> Mapping[str, Mapping[str, str]]:
 
 @cache
 def _class_index() -> PhraseIndex:
-    return PhraseIndex({phrase_key(each): name for name in _class_rows() for each in class_synonyms(name)})
+    return PhraseIndex({phrase_key(synonym): name for name in _class_rows() for synonym in class_synonyms(name)})
 
 
 @cache
 def _listed_in(name: str, column: Literal["members", "stems"]) -> tuple[str, ...]:
     """Return what a class and its subclasses list in a column; subclasses are listed as members with an @."""
-    row, found = _class_rows()[name], dict[str, None]()
+    row = _class_rows()[name]
+    found = dict[str, None]()
     found |= dict.fromkeys(each for each in split_names(row[column]) if not each.startswith("@"))
     for member in split_names(row["members"]):
         found |= dict.fromkeys(_listed_in(member[1:], column)) if member.startswith("@") else {}
@@ -181,7 +204,7 @@ def is_class_member(drug: str, name: str) -> bool:
 def is_within(name: str, whole: str) -> bool:
     """Whether a drug or class equals another or is entirely part of it."""
     members = class_members(name) or (name,)
-    return name == whole or all(is_class_member(each, whole) for each in members)
+    return name == whole or all(is_class_member(member, whole) for member in members)
 
 
 def belongs_to_class(drug: str, marketed_for: Iterable[str], classes: Sequence[str]) -> bool:
@@ -197,7 +220,7 @@ def belongs_to_class(drug: str, marketed_for: Iterable[str], classes: Sequence[s
     for name in classes:
         known = canonical_class(name)
         uses = split_names(_class_rows()[known]["used_for"]) if known else (name.removesuffix(" drugs"),)
-        if is_class_member(drug, name) or any(_is_use(each, use) for use in uses for each in indications):
+        if is_class_member(drug, name) or any(_is_use(indication, use) for use in uses for indication in indications):
             return True
     return False
 
@@ -268,7 +291,7 @@ def contraindications_of(drug: str, conditions: Iterable[str] | None) -> list[Co
     rows = _list_against(drug)
     if conditions is None:
         return [told for told, _ in rows]
-    named = [canonical_condition(each) or each for each in conditions]
+    named = [canonical_condition(condition) or condition for condition in conditions]
     met = [next((told for told, held in rows if condition in held), None) for condition in named]
     return list(dict.fromkeys(each for each in met if each))
 
@@ -300,6 +323,6 @@ def tabled_conditions() -> frozenset[str]:
 
 def contraindicated_in(conditions: Iterable[str]) -> list[tuple[str, Contraindication]]:
     """Return the drugs and classes that the curated table warns of in the given conditions, in table order."""
-    named = {canonical_condition(each) or each for each in conditions}
+    named = {canonical_condition(condition) or condition for condition in conditions}
     met = [(row, told) for row, told, held in _contraindications() if not named.isdisjoint(held)]
     return [(name, told) for row, told in met for name in split_names(row["names"])]

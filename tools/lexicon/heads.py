@@ -20,7 +20,10 @@ class Head:
     """
 
     def __init__(self, classes: Sequence[str], rows: Mapping[str, int], weights: Floats, bias: Floats) -> None:
-        self.classes, self.rows, self.weights, self.bias = tuple(classes), rows, weights, bias
+        self.classes = tuple(classes)
+        self.rows = rows
+        self.weights = weights
+        self.bias = bias
 
     def scores(self, features: Iterable[str]) -> Floats:
         """Score each class from the features present; unknown features are ignored."""

@@ -45,7 +45,7 @@ def tokens(text: str) -> list[LexiconToken]:
 
 @lru_cache(maxsize=8)  # drugs, conditions and classes are searched for in the same text in turn
 def _words_of(text: str) -> tuple[Sequence[str], Sequence[tuple[int, int]]]:
-    spans = [found.span() for found in _WORD.finditer(text)]
+    spans = [match.span() for match in _WORD.finditer(text)]
     if text.isascii():
         lowered = text.lower()
         return [lowered[start:end] for start, end in spans], spans
@@ -73,7 +73,8 @@ class PhraseIndex:
         self._longest: dict[str, int] = {}
         longest = self._longest
         for phrase in phrases:
-            first, size = phrase.partition(" ")[0], phrase.count(" ") + 1
+            first = phrase.partition(" ")[0]
+            size = phrase.count(" ") + 1
             if longest.get(first, 0) < size:
                 longest[first] = size
 
@@ -84,7 +85,8 @@ class PhraseIndex:
     def find(self, text: str) -> Iterator[Mention]:
         """Yield the known phrases of a text, left to right, longest first, without overlaps."""
         keys, spans = _words_of(text)
-        phrases, longest = self._phrases, self._longest
+        phrases = self._phrases
+        longest = self._longest
         free = 0
         for at in [at for at, key in enumerate(keys) if key in longest]:
             if at < free:
@@ -100,7 +102,8 @@ class PhraseIndex:
                     best = size
             if best:
                 free = at + best
-                start, end = spans[at][0], spans[free - 1][1]
+                start = spans[at][0]
+                end = spans[free - 1][1]
                 yield Mention(phrases[" ".join(keys[at:free])], start, end, text[start:end])
 
 
@@ -173,7 +176,8 @@ def cue_pattern(cell: str) -> str:
 
 def _match_any(word: str) -> str:
     """Match any of the words; a shared prefix is factored out for speed, since this runs at every word."""
-    whole, ends = list[str](), list[str]()
+    whole = list[str]()
+    ends = list[str]()
     for each in word.split("/"):
         (ends if each.startswith("*") else whole).append(re.escape(each.strip("*")) + r"\w*" * each.endswith("*"))
     if ends:

@@ -109,7 +109,8 @@ def relation_of(one: str, other: str) -> Relation:
     names = [canonical_condition(each) or phrase_key(each) for each in (one, other)]
     if names[0] == names[1] or name_essence(one) == name_essence(other):
         return "same"
-    numbers, others = tree_numbers(one), tree_numbers(other)
+    numbers = tree_numbers(one)
+    others = tree_numbers(other)
     if not (numbers and others):
         return _relation_by_words(one, other)
     if numbers & others:
@@ -124,7 +125,9 @@ def relation_of(one: str, other: str) -> Relation:
 
 def _is_led_to(number: str, cause: str) -> bool:
     """Whether a number stands below the complications of a condition that is wider than the cause."""
-    above = (each for each in _load_tree().of_complications if f"{number}.".startswith(f"{each}."))
+    above = (
+        complication for complication in _load_tree().of_complications if f"{number}.".startswith(f"{complication}.")
+    )
     return any(f"{cause}.".startswith(f"{heading.rpartition('.')[0]}.") for heading in above)
 
 
@@ -140,13 +143,16 @@ def _steps_between(numbers: frozenset[str], wider: frozenset[str]) -> Iterator[R
     for top in wider:
         for number in numbers:
             if _is_below(number, top):
-                is_through = any(_is_below(each, top) and f"{number}.".startswith(f"{each}.") for each in headings)
+                is_through = any(
+                    _is_below(heading, top) and f"{number}.".startswith(f"{heading}.") for heading in headings
+                )
                 yield "complication" if is_through else "narrower"
 
 
 def _relation_by_words(one: str, other: str) -> Relation:
     """Compare names that MeSH lacks: "steroid-resistant asthma" is a form of asthma, "asthma score" is not."""
-    words, others = stems(one), stems(other)
+    words = stems(one)
+    others = stems(other)
     if not (words and others):
         return "other"
     if set(others) < set(words) and words[-1] == others[-1]:

@@ -18,7 +18,8 @@ def _spelling_rules() -> tuple[tuple[re.Pattern[str], str, re.Pattern[str], str]
     """Return British part, its American spelling, American part, its British spelling, a row each."""
     rules = []
     for row in read_table("spellings.tsv"):
-        british, american = row["british"], row["american"]
+        british = row["british"]
+        american = row["american"]
         before = "^" if row["place"] == "start" else ""
         after = _ENDINGS if row["place"] == "end" else ""
         rules.append(
@@ -35,7 +36,8 @@ def spelling_variants(word: str) -> tuple[str, ...]:
     >>> "haematuria" in spelling_variants("hematuria"), spelling_variants("migraine")
     (True, ())
     """
-    american, british = word, word
+    american = word
+    british = word
     variants = list[str]()
     for british_part, american_form, american_part, british_form in _spelling_rules():
         if british_part.search(word):

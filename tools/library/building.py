@@ -34,15 +34,15 @@ from .index import (
     BUILT_INDEX,
     FORMAT,
     MANIFEST,
-    damaged_manifest,
-    document_of,
-    english_words,
-    library_schema,
+    make_analyzer,
+    make_document,
+    make_manifest_error,
+    make_schema,
     open_index,
     read_manifest,
 )
 from .looking_up import LookedUp
-from .rows import ArticleRow, BareRecords, LibraryRow, read_file_rows, row_of
+from .rows import ArticleRow, BareRecords, LibraryRow, parse_row, read_file_rows
 
 _HEAP_BYTES = 200_000_000  # room for one PubMed file, so that each becomes one index segment
 _MOST_NAMED = 5
@@ -74,7 +74,7 @@ class Manifest:
         try:
             return TypeAdapter(cls).validate_python(read_manifest(folder))
         except ValidationError:
-            raise damaged_manifest(folder) from None
+            raise make_manifest_error(folder) from None
 
     def write(self, folder: Path) -> None:
         write_file(folder / MANIFEST, json.dumps(asdict(self)).encode())
@@ -117,44 +117,46 @@ def build_library(
         UsageError: a folder cannot be read or written, the library is damaged or of another format, or another
             process is building it.
     """
-    files = _files_of(source)
+    files = _list_files(source)
     is_there = must_exist or os.path.lexists(folder / MANIFEST)
-    held = Manifest.of(folder) if is_there else Manifest()
+    manifest = Manifest.of(folder) if is_there else Manifest()
     try:
         (folder / BUILT_INDEX).mkdir(parents=True, exist_ok=True)
-        index = open_index(folder) if is_there else Index(library_schema(), str(folder / BUILT_INDEX))
-        index.register_tokenizer("english", english_words())
+        index = open_index(folder) if is_there else Index(make_schema(), str(folder / BUILT_INDEX))
+        index.register_tokenizer("english", make_analyzer())
         writer = index.writer(_HEAP_BYTES, num_threads=1)
         writer.garbage_collect_files()  # those that a killed build left would be in the way
-        held.refused = {}
-        waiting = [file for file in files if not _is_in(file, held, look_up is not None)]
-        sizes = [_size_of(file) for file in waiting]
-        began, read = time.monotonic(), 0
+        manifest.refused = {}
+        waiting = [file for file in files if not _is_in(file, manifest, look_up is not None)]
+        sizes = [_measure_size(file) for file in waiting]
+        began = time.monotonic()
+        done = 0
         for place, file in enumerate(waiting, 1):
             try:
-                read += _take_in(file, index, writer, held, look_up)
-                held.records = index.searcher().num_docs
-                held.updated = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-                said = _count_of(held.files[file.name])
+                done += _take_in(file, index, writer, manifest, look_up)
+                manifest.records = index.searcher().num_docs
+                manifest.updated = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+                outcome = _describe_counts(manifest.files[file.name])
             except BadFile as error:
                 writer.rollback()
-                held.refused[file.name] = said = str(error)
-            held.write(folder)
+                manifest.refused[file.name] = outcome = str(error)
+            manifest.write(folder)
             took = max(time.monotonic() - began, 1e-9)
             left = took / max(1, sum(sizes[:place])) * sum(sizes[place:])
-            tell(BuildProgress(file.name, said, place, len(waiting), read / took, left))
+            tell(BuildProgress(file.name, outcome, place, len(waiting), done / took, left))
         writer.wait_merging_threads()
-        held.write(folder)
+        manifest.write(folder)
     except (OSError, ValueError) as error:  # tantivy's own errors are ValueErrors
         why = getattr(error, "strerror", None) or str(error)
-        if isinstance(error, ValueError) and (left := shutil.disk_usage(folder).free) < _HEAP_BYTES:
-            why = f"{left / 1e6:.0f} MB are left on the disk"
+        free = shutil.disk_usage(folder).free if isinstance(error, ValueError) else _HEAP_BYTES
+        if free < _HEAP_BYTES:
+            why = f"{free / 1e6:.0f} MB are left on the disk"
         why = "another process is building it" if "lock" in why.lower() else why
         raise UsageError(f"library {folder}: cannot be written ({why}); the same command goes on from there") from None
-    return held
+    return manifest
 
 
-def _files_of(source: Path) -> list[Path]:
+def _list_files(source: Path) -> list[Path]:
     """Return the files of a folder but for hidden ones and checksums, by name; of a file, itself."""
     if source.is_file():
         return [source]
@@ -167,7 +169,7 @@ def _files_of(source: Path) -> list[Path]:
     return files
 
 
-def _count_of(about: Mapping[str, Any]) -> str:
+def _describe_counts(about: Mapping[str, Any]) -> str:
     """Describe what came of a file."""
     parts = [counted(about["articles"], "record")]
     if about.get("repeated"):
@@ -179,17 +181,17 @@ def _count_of(about: Mapping[str, Any]) -> str:
     return ", ".join(parts)
 
 
-def _is_in(file: Path, held: Manifest, may_look_up: bool) -> bool:
+def _is_in(file: Path, manifest: Manifest, may_look_up: bool) -> bool:
     """Whether a file is in the library already; one whose size has changed is reported and left out."""
-    if (known := held.files.get(file.name)) is None:
+    if (entry := manifest.files.get(file.name)) is None:
         return False
-    if known["bytes"] != _size_of(file):
-        held.refused[file.name] = "is another file than the one of this name that was read"
+    if entry["bytes"] != _measure_size(file):
+        manifest.refused[file.name] = "is another file than the one of this name that was read"
         return True
-    return not (may_look_up and known.get("wanted"))
+    return not (may_look_up and entry.get("wanted"))
 
 
-def _size_of(file: Path) -> int:
+def _measure_size(file: Path) -> int:
     """Return a file's size; 0 if it cannot be told, as of a link to nothing."""
     try:
         return file.stat().st_size
@@ -197,68 +199,72 @@ def _size_of(file: Path) -> int:
         return 0
 
 
-def checked_md5(file: Path) -> str:
+def check_md5(file: Path) -> str:
     """Return the MD5 of a file, checked against its `.md5` file if there is one; raises `BadFile` if they differ."""
     try:
         with open_regular(file) as stream:
-            found = hashlib.file_digest(stream, lambda: hashlib.md5(usedforsecurity=False)).hexdigest()
-        beside = file.with_name(f"{file.name}.md5")
-        if os.path.lexists(beside):
-            due = _MD5.search(read_whole(beside, _HEAD).decode("ascii", "replace"))
-            if due is None or due[0].lower() != found:
+            digest = hashlib.file_digest(stream, lambda: hashlib.md5(usedforsecurity=False)).hexdigest()
+        md5_file = file.with_name(f"{file.name}.md5")
+        if os.path.lexists(md5_file):
+            expected = _MD5.search(read_whole(md5_file, _HEAD).decode("ascii", "replace"))
+            if expected is None or expected[0].lower() != digest:
                 raise BadFile("is cut or damaged: its MD5 differs from that of its .md5 file")
     except OSError as error:
         raise BadFile(f"cannot be read ({error.strerror})") from None
     except UnusableFile as error:
         raise BadFile(str(error)) from None
-    return found
+    return digest
 
 
 def _take_in(
-    file: Path, index: Index, writer: Any, held: Manifest, look_up: Callable[[Sequence[str]], LookedUp] | None
+    file: Path, index: Index, writer: Any, manifest: Manifest, look_up: Callable[[Sequence[str]], LookedUp] | None
 ) -> int:
     """Add the records of a file to the index and the manifest; returns their number.
 
     Raises:
         BadFile: it cannot be read to its end; the manifest is unchanged, the writer has to be rolled back.
     """
-    md5 = checked_md5(file)
+    md5 = check_md5(file)
     try:
         is_set = form_of_file(file) == "pubmed"
     except UnusableFile as error:
         raise BadFile(str(error)) from None
     if not is_set:
-        return _take_in_rows(file, md5, index, writer, held, look_up)
-    is_late = any(other > file.name for other in held.files)
+        return _take_in_rows(file, md5, index, writer, manifest, look_up)
+    is_late = any(other > file.name for other in manifest.files)
     later = index.searcher() if is_late else None
-    versions, deleted = dict(held.versions), dict(held.deleted)
-    articles, gone, unread = 0, 0, list[str]()
-    for each in read_medline(file):
-        if isinstance(each, Unread):
-            unread.append(each.why)
+    versions = dict(manifest.versions)
+    deleted = dict(manifest.deleted)
+    articles = 0
+    gone = 0
+    unread = list[str]()
+    for item in read_medline(file):
+        if isinstance(item, Unread):
+            unread.append(item.why)
             continue
-        if later is not None and _file_of(index, later, each.pmid, deleted) > file.name:
+        if later is not None and _find_file(index, later, item.pmid, deleted) > file.name:
             continue
-        if isinstance(each, Deletion):
-            writer.delete_documents_by_term("name", f"pmid:{each.pmid}")
-            versions.pop(each.pmid, None)
-            deleted[each.pmid] = file.name
+        if isinstance(item, Deletion):
+            writer.delete_documents_by_term("name", f"pmid:{item.pmid}")
+            versions.pop(item.pmid, None)
+            deleted[item.pmid] = file.name
             gone += 1
             continue
-        if each.version < versions.get(each.pmid, 1):
+        if item.version < versions.get(item.pmid, 1):
             continue
-        if each.version > 1:
-            versions[each.pmid] = each.version
-        deleted.pop(each.pmid, None)
-        writer.delete_documents_by_term("name", f"pmid:{each.pmid}")
-        row = ArticleRow.model_construct(facts=each.facts)
-        writer.add_document(document_of(row.indexed(), to_json({**each.facts, "file": file.name})))
+        if item.version > 1:
+            versions[item.pmid] = item.version
+        deleted.pop(item.pmid, None)
+        writer.delete_documents_by_term("name", f"pmid:{item.pmid}")
+        row = ArticleRow.model_construct(facts=item.facts)
+        writer.add_document(make_document(row.indexed(), to_json({**item.facts, "file": file.name})))
         articles += 1
     writer.commit()
     index.reload()
-    held.versions, held.deleted = versions, deleted
-    told = {"bytes": file.stat().st_size, "md5": md5, "articles": articles, "deleted": gone, "unread": len(unread)}
-    held.files[file.name] = {**told, "unread_first": unread[:_MOST_NAMED]}
+    manifest.versions = versions
+    manifest.deleted = deleted
+    counts = {"bytes": file.stat().st_size, "md5": md5, "articles": articles, "deleted": gone, "unread": len(unread)}
+    manifest.files[file.name] = {**counts, "unread_first": unread[:_MOST_NAMED]}
     return articles
 
 
@@ -267,50 +273,52 @@ def _take_in_rows(
     md5: str,
     index: Index,
     writer: Any,
-    held: Manifest,
+    manifest: Manifest,
     look_up: Callable[[Sequence[str]], LookedUp] | None,
 ) -> int:
     """Add the records of a file that is no set of PubMed's; raises as `_take_in`."""
-    about: dict[str, Any] = held.files.get(file.name, {})
+    about: dict[str, Any] = manifest.files.get(file.name, {})
     searcher = index.searcher()
     problems = list[str](about.get("unread_first", ()))
-    wanted = list[str](about.get("wanted", ()))
+    to_look_up = list[str](about.get("wanted", ()))
     articles: int = about.get("articles", 0)
     repeated: int = about.get("repeated", 0)
     if not about:
         bare = BareRecords()
         broken = list[str]()
         for row, line in read_file_rows(file, {}, problems.append, bare, broken.append):
-            names = _own_names(row)
+            names = _list_own_names(row)
             if _is_indexed(index, searcher, names):
                 bare.repeated.setdefault(file.name, []).append(names[0])
                 continue
-            writer.add_document(document_of(row.indexed(), line.encode()))
+            writer.add_document(make_document(row.indexed(), line.encode()))
             articles += 1
         if broken and not articles:
             raise BadFile(broken[0])
         problems += broken
         repeated = len(bare.repeated.get(file.name, ()))
         numbers = [name for name in bare.numbers.get(file.name, ()) if not _is_indexed(index, searcher, [name])]
-        wanted = list(dict.fromkeys([*numbers, *bare.titles.get(file.name, ())]))
+        to_look_up = list(dict.fromkeys([*numbers, *bare.titles.get(file.name, ())]))
     unread = about.get("unread", len(problems))
-    if wanted and look_up is not None:
-        reply = look_up(wanted)
+    if to_look_up and look_up is not None:
+        reply = look_up(to_look_up)
         for name, row_line in reply.lines.items():
             writer.delete_documents_by_term("name", name)
-            writer.add_document(document_of(row_of(row_line).indexed(), row_line.encode()))
+            writer.add_document(make_document(parse_row(row_line).indexed(), row_line.encode()))
             articles += 1
-        missing = [name for name in wanted if name not in reply.lines and name not in reply.waiting]
+        missing = [name for name in to_look_up if name not in reply.lines and name not in reply.waiting]
         problems += [f"{name}: no source has a record of it" for name in missing]
         unread += len(missing)
-        wanted = reply.waiting
+        to_look_up = reply.waiting
         if reply.failure:
-            held.refused[file.name] = f"its numbers were not looked up ({reply.failure}); run the same command again"
-    elif wanted:
-        held.refused[file.name] = f"{counted(len(wanted), 'number')} not looked up; run it without --offline"
+            manifest.refused[file.name] = (
+                f"its numbers were not looked up ({reply.failure}); run the same command again"
+            )
+    elif to_look_up:
+        manifest.refused[file.name] = f"{counted(len(to_look_up), 'number')} not looked up; run it without --offline"
     writer.commit()
     index.reload()
-    held.files[file.name] = {
+    manifest.files[file.name] = {
         "bytes": file.stat().st_size,
         "md5": md5,
         "articles": articles,
@@ -318,12 +326,12 @@ def _take_in_rows(
         "unread": unread,
         "repeated": repeated,
         "unread_first": problems[:_MOST_NAMED],
-        "wanted": wanted,
+        "wanted": to_look_up,
     }
     return articles
 
 
-def _own_names(row: LibraryRow) -> list[str]:
+def _list_own_names(row: LibraryRow) -> list[str]:
     return [name for name in row.indexed().get("name", ()) if name.startswith(("pmid:", "nct:", "own:"))]
 
 
@@ -332,35 +340,35 @@ def _is_indexed(index: Index, searcher: Any, names: Sequence[str]) -> bool:
     return bool(names) and bool(searcher.search(query, limit=1).hits)
 
 
-def _file_of(index: Index, searcher: Any, pmid: str, deleted: dict[str, str]) -> str:
+def _find_file(index: Index, searcher: Any, pmid: str, deleted: dict[str, str]) -> str:
     """Return the last file that contains or deletes an article; empty if there is none."""
     hits = searcher.search(Query.term_query(index.schema, "name", f"pmid:{pmid}"), limit=1).hits
     if not hits:
         return deleted.get(pmid, "")
-    row = row_of(searcher.doc(hits[0][1])["record"][0].decode())
+    row = parse_row(searcher.doc(hits[0][1])["record"][0].decode())
     return str(row.file) if isinstance(row, ArticleRow) else ""
 
 
 def verify_library(folder: Path, source: Path | None = None) -> Iterator[str]:
     """Yield the faults of a library, one line each; with its original files also those whose MD5 differs."""
-    held = Manifest.of(folder)
+    manifest = Manifest.of(folder)
     try:
         searcher = open_index(folder).searcher()
-        if searcher.num_docs != held.records:
-            yield f"the index holds {searcher.num_docs:,} records, the manifest counts {held.records:,}; update it"
+        if searcher.num_docs != manifest.records:
+            yield f"the index holds {searcher.num_docs:,} records, the manifest counts {manifest.records:,}; update it"
     except UsageError as error:
         yield str(error)
-    for name, why in held.refused.items():
+    for name, why in manifest.refused.items():
         yield f"{name}: {why}; skipped"
-    for name, said in held.files.items():
-        if said["unread"]:
-            yield f"{name}: {said['unread']} records were left out: {'; '.join(said['unread_first'])}"
-        if said.get("wanted"):
-            yield f"{name}: {counted(len(said['wanted']), 'number')} not looked up yet; build or update it again"
+    for name, entry in manifest.files.items():
+        if entry["unread"]:
+            yield f"{name}: {entry['unread']} records were left out: {'; '.join(entry['unread_first'])}"
+        if entry.get("wanted"):
+            yield f"{name}: {counted(len(entry['wanted']), 'number')} not looked up yet; build or update it again"
         original = source if source is None or source.is_file() else source / name
         if original is not None and original.name == name and original.exists():
             try:
-                if checked_md5(original) != said["md5"]:
+                if check_md5(original) != entry["md5"]:
                     yield f"{name}: is another file than the one that was read"
             except BadFile as error:
                 yield f"{name}: {error}"

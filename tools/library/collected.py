@@ -22,7 +22,7 @@ from ..errors import UsageError
 from ..lexicon import common_drug_names, find_drugs
 from ..lexicon.matching import content_words
 from ..lexicon.variants import other_names, spelling_variants
-from ..questions.kinds import question_words
+from ..questions.kinds import get_question_words
 from ..reading.screening import readable
 from ..reading.sections import TITLE, own_part, places
 from ..reading.text import sentence_spans
@@ -124,7 +124,7 @@ class CollectedEvidence:
 
     def _best_passages(self, query: str, limit: int) -> Answer:
         """Rank windows by their own rank and their record's, combined by reciprocal rank fusion."""
-        terms = _match_expression(query)
+        terms = _build_expression(query)
         with self._lock:
             windows = self._database.execute(_PASSAGES, (terms, _RANKED)).fetchall()
             ranks = {number: at for at, (number, _) in enumerate(self._database.execute(_RECORDS, (terms, _RANKED)))}
@@ -133,20 +133,21 @@ class CollectedEvidence:
             for at, (window, text, section) in enumerate(windows):
                 score = 1 / (_K + 1 + at) + 1 / (_K + 1 + ranks.get(window // _SPACE, math.inf))
                 scored.append((-score, window, text, section))
-            taken, passages = defaultdict[int, list[int]](list), list[Passage]()
+            windows_of = defaultdict[int, list[int]](list)
+            passages = list[Passage]()
             for _, window, text, section in sorted(scored):
-                others = taken[window // _SPACE]
+                others = windows_of[window // _SPACE]
                 if len(others) == PER_RECORD or any(abs(window - other) <= 2 * _NEIGHBOURS for other in others):
                     continue
                 if len(passages) == limit:
                     return Answer(query=query, passages=passages, matching=matching, truncated=True)
                 others.append(window)
-                passages.append(_as_passage(self._record(window // _SPACE), section, text))
+                passages.append(_make_passage(self._record(window // _SPACE), section, text))
         return Answer(query=query, passages=passages, matching=matching)
 
     def _best_records(self, query: str, most: int) -> list[Evidence]:
         with self._lock:
-            rows = self._database.execute(_RECORDS, (_match_expression(query), min(most, _RANKED))).fetchall()
+            rows = self._database.execute(_RECORDS, (_build_expression(query), min(most, _RANKED))).fetchall()
             best = rows[0][1] if rows else 1.0
             return [
                 self._record(number).model_copy(update={"relevance": round(min(1.0, score / best), 4)})
@@ -159,11 +160,11 @@ class CollectedEvidence:
 
     def _take(self, record: Evidence) -> bool:
         """Store a record; return False if it has nothing new."""
-        named = json.dumps(_names_of(record))
-        numbers = [number for (number,) in self._database.execute(_HOLDING, (named,)).fetchall()]
+        names = json.dumps(_list_names(record))
+        numbers = [number for (number,) in self._database.execute(_HOLDING, (names,)).fetchall()]
         former = [self._record(number) for number in numbers]
         united = merge([*former, record])[0]
-        if len(former) == 1 and any(each.says_as(former[0]) for each in (record, united)):
+        if len(former) == 1 and (record.says_as(former[0]) or united.says_as(former[0])):
             return False
         for number in numbers:
             self._delete(number)
@@ -171,14 +172,15 @@ class CollectedEvidence:
         return True
 
     def _insert(self, record: Evidence) -> None:
-        execute, many = self._database.execute, self._database.executemany
+        execute = self._database.execute
+        many = self._database.executemany
         written = json.dumps(record.model_dump())
         number = execute("INSERT INTO collected (evidence) VALUES (?) RETURNING id", (written,)).fetchone()[0]
-        many("INSERT OR REPLACE INTO identifier VALUES (?, ?)", [(name, number) for name in _names_of(record)])
-        shown = readable(record)
-        body = visible(" ".join(" ".join(text.split()) for _, text in _sections(shown)))
-        execute("INSERT INTO whole (rowid, title, text) VALUES (?, ?, ?)", (number, shown.citation.title, body))
-        windows = [(number * _SPACE + at, *window) for at, window in enumerate(_windows_of(shown))]
+        many("INSERT OR REPLACE INTO identifier VALUES (?, ?)", [(name, number) for name in _list_names(record)])
+        screened = readable(record)
+        body = visible(" ".join(" ".join(text.split()) for _, text in _list_sections(screened)))
+        execute("INSERT INTO whole (rowid, title, text) VALUES (?, ?, ?)", (number, screened.citation.title, body))
+        windows = [(number * _SPACE + at, *window) for at, window in enumerate(_cut_windows(screened))]
         many("INSERT INTO passage (rowid, sentence, text, section) VALUES (?, ?, ?, ?)", windows)
 
     def _delete(self, number: int) -> None:
@@ -189,29 +191,31 @@ class CollectedEvidence:
         self._database.execute("DELETE FROM collected WHERE id = ?", (number,))
 
 
-def _names_of(record: Evidence) -> list[str]:
+def _list_names(record: Evidence) -> list[str]:
     return sorted({record.key, *record.identifiers, *record.record.same_as})
 
 
-def _match_expression(query: str) -> str:
+def _build_expression(query: str) -> str:
     """Build the FTS5 expression: any word of a question in either English, or another name of what it names.
 
-    >>> _match_expression("What is known of Inderal in anaemia?")
+    >>> _build_expression("What is known of Inderal in anaemia?")
     '"inderal" OR "anaemia" OR "propranolol" OR "anemia" OR "anemic" OR "anaemic"'
     """
-    asking = question_words("asks the records")
+    asking = get_question_words("asks the records")
     words = [word for word in content_words(query) if word not in asking][:_MAX_WORDS]
-    names = [name for drug in find_drugs(query)[:_MAX_DRUGS] for name in common_drug_names(drug.name)]
+    names: list[str] = []
+    for drug in find_drugs(query)[:_MAX_DRUGS]:
+        names += common_drug_names(drug.name)
     names += islice(other_names(query), _MAX_NAMES)
     terms = dict.fromkeys([*words, *(" ".join(content_words(name)) for name in names)])
     for term in list(terms):
-        terms |= dict.fromkeys(_other_spellings(term))
+        terms |= dict.fromkeys(_list_spellings(term))
     if not terms:
         raise UsageError(f"{query.strip()[:80]!r} names nothing to look for: name a drug, a condition, an outcome")
     return " OR ".join(f'"{term}"' for term in terms)
 
 
-def _other_spellings(term: str) -> Iterator[str]:
+def _list_spellings(term: str) -> Iterator[str]:
     """Yield a term with each of its words spelt otherwise."""
     words = term.split()
     for place, word in enumerate(words):
@@ -219,7 +223,7 @@ def _other_spellings(term: str) -> Iterator[str]:
             yield " ".join([*words[:place], form, *words[place + 1 :]])
 
 
-def _as_passage(record: Evidence, section: str, text: str) -> Passage:
+def _make_passage(record: Evidence, section: str, text: str) -> Passage:
     cited = readable(record).citation
     return Passage(
         key=record.key,
@@ -235,9 +239,10 @@ def _as_passage(record: Evidence, section: str, text: str) -> Passage:
     )
 
 
-def _sections(record: Evidence) -> Iterator[tuple[str, str]]:
+def _list_sections(record: Evidence) -> Iterator[tuple[str, str]]:
     """Yield the quotable parts of a screened record with their names; its title if there is nothing else."""
-    title, body = record.citation.title, record.content
+    title = record.citation.title
+    body = record.content
     rest = body.removeprefix(title)
     if not rest.strip():
         yield TITLE, title
@@ -246,23 +251,25 @@ def _sections(record: Evidence) -> Iterator[tuple[str, str]]:
     yield from ((place.title, place.text) for place in places(record))
 
 
-def _windows_of(record: Evidence) -> list[tuple[str, str, str]]:
+def _cut_windows(record: Evidence) -> list[tuple[str, str, str]]:
     """List each sentence of a screened record, alone and with its neighbours, and the name of its part.
 
     `[…]` marks text left out between two sentences.
     """
-    found = []
-    for section, written in _sections(record):
+    windows_there = []
+    for section, written in _list_sections(record):
         text = visible(written)
         spans = sentence_spans(text)
         for at, (start, end) in enumerate(spans):
             alone = " ".join(text[start:end].split())
-            window, before = "", 0
+            window = ""
+            before = 0
             for first, last in spans[max(0, at - _NEIGHBOURS) : at + _NEIGHBOURS + 1]:
                 gap = " […] " if window and first - before > _WIDE else " "
-                window, before = f"{window}{gap}{' '.join(text[first:last].split())}", last
+                window = f"{window}{gap}{' '.join(text[first:last].split())}"
+                before = last
             window = window.strip()
             if len(window) > MAX_PASSAGE:
                 window = alone if len(alone) <= MAX_PASSAGE else f"{alone[: MAX_PASSAGE - 1]}…"
-            found.append((alone, window, section))
-    return found[:MAX_WINDOWS]
+            windows_there.append((alone, window, section))
+    return windows_there[:MAX_WINDOWS]

@@ -52,7 +52,7 @@ _TOKEN = re.compile(
     r"|(?:AREA|RANGE|EXPAND|SEARCH|COVER)\[(?P<area>[^\[\]]*)\]|\[(?P<tag>[^\[\]]*)\]"
     r'|(?P<bracket>[()])|(?P<prefix>[A-Z][A-Za-z_]+):(?=[^\s:])|(?P<word>[^\s()"\[\]]+)'
 )
-_OPERATORS = tuple(("word", each) for each in ("AND", "OR", "NOT"))
+_OPERATORS = (("word", "AND"), ("word", "OR"), ("word", "NOT"))
 _DEEPEST = 50  # nested groups; deeper opening brackets are ignored
 _HEAP_BYTES = 64_000_000
 _PAGE = 2_000  # records, of a walk
@@ -61,7 +61,8 @@ MAX_PROBLEMS = 20
 _LARGEST_MANIFEST_BYTES = 512 * 1024 * 1024  # all of PubMed, with the numbers of what was deleted, takes some 20 MB
 FORMAT = 1
 """Format version of manifest and index; a library in another format is refused."""
-MANIFEST, BUILT_INDEX = "library.json", "index"
+MANIFEST = "library.json"
+BUILT_INDEX = "index"
 """Manifest of a library made by `building`, and the folder of its index."""
 
 
@@ -101,13 +102,15 @@ def fill_index(index: Index, folder: Path, files: Sequence[Path], digest: str) -
     Raises:
         UsageError: the files hold no record that can be read; one line.
     """
-    kinds, topics, sources = Counter[type](), Counter[str](), set[str]()
+    kinds = Counter[type]()
+    topics = Counter[str]()
+    sources = set[str]()
     problems = _Problems()
-    index.register_tokenizer("english", english_words())
+    index.register_tokenizer("english", make_analyzer())
     writer = index.writer(_HEAP_BYTES, num_threads=1)  # one thread: equal scores keep the order of the files
     for row, line in read_rows(files, problems.tell):
         fields = row.indexed()
-        writer.add_document(document_of(fields, line.encode()))
+        writer.add_document(make_document(fields, line.encode()))
         kinds[type(row)] += 1
         tags = fields.get("tag", ())
         sources.update(tag.removeprefix("source:") for tag in tags if tag.startswith("source:"))
@@ -139,9 +142,10 @@ class LibraryIndex:
 
     def __init__(self, index: Index, contents: LibraryContents | None, digest: str = "") -> None:
         self._is_built = contents is None
-        self._analyzer = english_words()
+        self._analyzer = make_analyzer()
         index.register_tokenizer("english", self._analyzer)
-        self._schema, self._searcher = index.schema, index.searcher()
+        self._schema = index.schema
+        self._searcher = index.searcher()
         self.contents = contents or self._count_contents(digest)
 
     def _count_contents(self, digest: str) -> LibraryContents:
@@ -183,20 +187,23 @@ class LibraryIndex:
             return [], 0
         filters = [Query.term_set_query(self._schema, "tag", list(group)) for group in tags]
         if days != (None, None):
-            filters.append(_date_query(self._schema, *days))
-        parts = [(Occur.Must, words), *((Occur.Must, Query.const_score_query(each, 0.0)) for each in filters)]
+            filters.append(_make_date_query(self._schema, *days))
+        parts = [
+            (Occur.Must, words),
+            *((Occur.Must, Query.const_score_query(query_filter, 0.0)) for query_filter in filters),
+        ]
         return self._lines(Query.boolean_query(parts), most, start)
 
     def walk(self, tags: Sequence[str], order: Callable[[list[Any]], None]) -> Iterator[list[str]]:
         """Yield all records with one of these tags, in pages; `order` puts a page, and the years, into its order."""
         tagged = Query.term_set_query(self._schema, "tag", list(tags))
-        dated = _date_query(self._schema, None, None)
+        dated = _make_date_query(self._schema, None, None)
         slices = [Query.boolean_query([(Occur.Must, tagged), (Occur.MustNot, dated)])]
         ends = {end: {end: {"field": "day"}} for end in ("min", "max")}
         days = self._searcher.aggregate(Query.all_query(), ends)
         first, last = (int(days[end]["value"] or 0) // 10_000 for end in ends)
         for year in range(first, last + 1):
-            own = _date_query(self._schema, year * 10_000, year * 10_000 + 9_999)
+            own = _make_date_query(self._schema, year * 10_000, year * 10_000 + 9_999)
             slices.append(Query.boolean_query([(Occur.Must, tagged), (Occur.Must, own)]))
         order(slices)
         for query in slices:
@@ -207,22 +214,22 @@ class LibraryIndex:
                 yield lines
 
     def _lines(self, query: Query, most: int, start: int) -> tuple[list[str], int]:
-        found = self._searcher.search(query, limit=most, offset=start)
-        total: int = getattr(found, "count", None) or 0  # tantivy's stubs lack it
-        return [self._searcher.doc(address)["record"][0].decode() for _, address in found.hits], total
+        results = self._searcher.search(query, limit=most, offset=start)
+        total: int = getattr(results, "count", None) or 0  # tantivy's stubs lack it
+        return [self._searcher.doc(address)["record"][0].decode() for _, address in results.hits], total
 
 
-def english_words() -> TextAnalyzer:
+def make_analyzer() -> TextAnalyzer:
     """Build an analyzer that splits text into English stems, without accents and hyphens."""
     build = TextAnalyzerBuilder(Tokenizer.simple()).filter(Filter.remove_long(60))
     return build.filter(Filter.lowercase()).filter(Filter.ascii_fold()).filter(Filter.stemmer("English")).build()
 
 
-def _date_query(schema: Schema, first: int | None, last: int | None) -> Query:
+def _make_date_query(schema: Schema, first: int | None, last: int | None) -> Query:
     return Query.range_query(schema, "day", FieldType.Integer, first or 0, last or 99999999)
 
 
-def library_schema() -> Schema:
+def make_schema() -> Schema:
     schema = SchemaBuilder()
     for name in _TEXTS:
         schema.add_text_field(name, tokenizer_name="english", index_option="position")
@@ -239,17 +246,17 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     if not os.path.lexists(path):
         raise UsageError(f"{folder}: is not a library that `willowbark library build` made")
     try:
-        said: dict[str, Any] = parse_json(read_whole(path, _LARGEST_MANIFEST_BYTES).decode())
-        if (made_as := said["format"]) == FORMAT:
-            return said
+        manifest: dict[str, Any] = parse_json(read_whole(path, _LARGEST_MANIFEST_BYTES).decode())
+        if (form := manifest["format"]) == FORMAT:
+            return manifest
     except UnusableFile as error:
         raise UsageError(f"library {path}: {error}") from None
     except (ValueError, TypeError, LookupError):
-        raise damaged_manifest(folder) from None
-    raise UsageError(f"library {folder}: of format {made_as}, not {FORMAT}; build it again in another folder")
+        raise make_manifest_error(folder) from None
+    raise UsageError(f"library {folder}: of format {form}, not {FORMAT}; build it again in another folder")
 
 
-def damaged_manifest(folder: Path) -> UsageError:
+def make_manifest_error(folder: Path) -> UsageError:
     return UsageError(f"library {folder / MANIFEST}: is damaged; delete the folder and build it again")
 
 
@@ -265,7 +272,7 @@ def open_index(folder: Path) -> Index:
         raise UsageError(f"library {folder}: {why}") from None
 
 
-def document_of(fields: Mapping[str, Sequence[Any]], line: bytes) -> Document:
+def make_document(fields: Mapping[str, Sequence[Any]], line: bytes) -> Document:
     document = Document(record=line)
     for field, values in fields.items():
         for value in filter(None, values):
@@ -285,7 +292,9 @@ class QueryReader:
     """
 
     def __init__(self, schema: Schema, analyzer: TextAnalyzer, left_to_right: bool, by_best_field: bool) -> None:
-        self._schema, self._analyzer, self._left_to_right = schema, analyzer, left_to_right
+        self._schema = schema
+        self._analyzer = analyzer
+        self._left_to_right = left_to_right
         self._by_best_field = by_best_field
         self._tokens: list[tuple[str, str]] = []
         self._at = 0
@@ -307,7 +316,7 @@ class QueryReader:
     def _group(self, fields: Sequence[str], depth: int) -> Query | None:
         """Parse up to the closing bracket, or the end."""
         before: Query | None = None  # alternatives to the part being read
-        found: Query | None = None
+        current: Query | None = None
         operator = ""
         while self._at < len(self._tokens):
             kind, text = self._tokens[self._at]
@@ -323,16 +332,19 @@ class QueryReader:
                 if item is None:
                     continue
                 if operator == "OR" and not self._left_to_right:
-                    before, found = _join_alternatives(before, found), item
+                    before = _join_alternatives(before, current)
+                    current = item
                 elif operator == "OR":
-                    found = _join_alternatives(found, item)
+                    current = _join_alternatives(current, item)
                 elif operator == "NOT":
-                    left = found or Query.all_query()
-                    found = Query.boolean_query([(Occur.Must, left), (Occur.MustNot, item)])
+                    left = current or Query.all_query()
+                    current = Query.boolean_query([(Occur.Must, left), (Occur.MustNot, item)])
                 else:
-                    found = item if found is None else Query.boolean_query([(Occur.Must, found), (Occur.Must, item)])
+                    current = (
+                        item if current is None else Query.boolean_query([(Occur.Must, current), (Occur.Must, item)])
+                    )
                 operator = ""
-        return _join_alternatives(before, found)
+        return _join_alternatives(before, current)
 
     def _item(self, fields: Sequence[str], depth: int) -> Query | None:
         """Parse a group, a phrase, a range, or words up to the next operator."""
@@ -353,8 +365,9 @@ class QueryReader:
                 words.append(word)
             tag = self._next("tag")
             if tag is None and len(words) > 1:
-                each = [term for word in words if (term := self._term(word, fields)) is not None]
-                return Query.boolean_query([(Occur.Must, term) for term in each]) if each else None
+                every = [self._term(word, fields) for word in words]
+                terms = [(Occur.Must, term) for term in every if term is not None]
+                return Query.boolean_query(terms) if terms else None
             text = " ".join(words)
         else:
             tag = self._next("tag")
@@ -368,12 +381,12 @@ class QueryReader:
             return Query.all_query()
         if "day" in fields:
             low, _, high = text.replace('"', "").partition(":")
-            first, last = (re.sub(r"[^0-9]", "", each)[:8] for each in (low, high or low))
-            return _date_query(self._schema, int(f"{first:0<8}"), int(f"{last:9<8}")) if first and last else None
+            first, last = (re.sub(r"[^0-9]", "", text_of_day)[:8] for text_of_day in (low, high or low))
+            return _make_date_query(self._schema, int(f"{first:0<8}"), int(f"{last:9<8}")) if first and last else None
         words = self._analyzer.analyze(text)
         if not words:
             return None
-        found = []
+        queries = []
         for field in fields or _EVERYWHERE:
             if text.endswith("*") and len(words) > 1:
                 query = Query.phrase_prefix_query(self._schema, field, [*words])
@@ -384,10 +397,10 @@ class QueryReader:
                 query = Query.phrase_query(self._schema, field, [*words])
             else:
                 query = Query.term_query(self._schema, field, words[0])
-            found.append(query)  # a title is its own field, so its words count more; a boost ranked worse
+            queries.append(query)  # a title is its own field, so its words count more; a boost ranked worse
         if self._by_best_field:
-            return Query.disjunction_max_query(found)
-        return Query.boolean_query([(Occur.Should, query) for query in found])
+            return Query.disjunction_max_query(queries)
+        return Query.boolean_query([(Occur.Should, query) for query in queries])
 
 
 def _join_alternatives(one: Query | None, other: Query | None) -> Query | None:

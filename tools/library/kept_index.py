@@ -23,7 +23,7 @@ from tantivy import Index
 from ..errors import UsageError
 from ..local_files import UnusableFile, read_json_file
 from ..wording import counted
-from .index import BUILT_INDEX, FORMAT, LibraryContents, english_words, fill_index, library_schema
+from .index import BUILT_INDEX, FORMAT, LibraryContents, fill_index, make_analyzer, make_schema
 from .rows import PublicationRow
 
 Tell = Callable[[str], None]
@@ -60,14 +60,16 @@ class IndexPlace:
             return None
         try:
             about: dict[str, Any] = read_json_file(self.own / _ABOUT, _LARGEST_ABOUT_BYTES)
-            if about["form"] != _form():
+            if about["form"] != _describe_form():
                 return None
-            if about["files"] != _checksums(self.own):
+            if about["files"] != _compute_checksums(self.own):
                 raise ValueError("other content")
-            found = about["contents"]
-            contents = LibraryContents(**{**found, **{name: tuple(found[name]) for name in _LISTS}})
+            library_contents = about["contents"]
+            contents = LibraryContents(
+                **{**library_contents, **{name: tuple(library_contents[name]) for name in _LISTS}}
+            )
             index = Index.open(str(self.own / BUILT_INDEX))
-            index.register_tokenizer("english", english_words())
+            index.register_tokenizer("english", make_analyzer())
             index.reload()
         except (OSError, ValueError, TypeError, LookupError, AttributeError, UnusableFile, UsageError):
             raise UsageError(f"the index of the library in {self.folder} is damaged; it is made again") from None
@@ -80,21 +82,21 @@ class IndexPlace:
             OSError, ValueError: it cannot be written.
             UsageError: the files hold no record that can be read.
         """
-        beside = self.folder / f"{uuid.uuid4().hex}.part"
+        part = self.folder / f"{uuid.uuid4().hex}.part"
         try:
-            (beside / BUILT_INDEX).mkdir(parents=True)
-            index = Index(library_schema(), str(beside / BUILT_INDEX))
+            (part / BUILT_INDEX).mkdir(parents=True)
+            index = Index(make_schema(), str(part / BUILT_INDEX))
             contents = fill_index(index, library, files, self.digest)
-            about = {"form": _form(), "contents": asdict(contents), "files": _checksums(beside)}
-            (beside / _ABOUT).write_text(json.dumps(about), encoding="utf-8")
-            _remove(*(path for path in self.folder.iterdir() if path != beside and not _is_under_way(path)))
-            os.replace(beside, self.own)
+            about = {"form": _describe_form(), "contents": asdict(contents), "files": _compute_checksums(part)}
+            (part / _ABOUT).write_text(json.dumps(about), encoding="utf-8")
+            _remove(*(path for path in self.folder.iterdir() if path != part and not _is_under_way(path)))
+            os.replace(part, self.own)
         finally:
-            _remove(beside)
-        found = self.read()
-        if found is None:
+            _remove(part)
+        opened = self.read()
+        if opened is None:
             raise ValueError("it is gone")  # another process has removed it
-        return found
+        return opened
 
 
 def _is_under_way(path: Path) -> bool:
@@ -117,18 +119,18 @@ def open_or_make(folder: Path, files: Sequence[Path], digest: str, tell: Tell) -
     Raises:
         UsageError: the files hold no record that can be read.
     """
-    size = sum(_size_of(file) for file in files)
+    size = sum(_measure_size(file) for file in files)
     if size < KEPT_FROM_BYTES:
         return make_in_memory(folder, files, digest)
-    places = [IndexPlace(place, digest) for place in _places_of(folder)]
+    places = [IndexPlace(place, digest) for place in _list_places(folder)]
     for place in places:
         try:
-            found = place.read()
+            opened = place.read()
         except UsageError as error:
             tell(str(error))
             continue
-        if found is not None:
-            return found
+        if opened is not None:
+            return opened
     tell(f"indexing the library {folder.name} ({size / 1e6:,.0f} MB in {counted(len(files), 'file')}), once")
     for place in places:
         try:
@@ -141,18 +143,18 @@ def open_or_make(folder: Path, files: Sequence[Path], digest: str, tell: Tell) -
 
 def make_in_memory(folder: Path, files: Sequence[Path], digest: str) -> tuple[Index, LibraryContents]:
     """Index files without keeping the index; raises as `fill_index`."""
-    index = Index(library_schema())
+    index = Index(make_schema())
     contents = fill_index(index, folder, files, digest)
     return index, contents
 
 
-def _places_of(folder: Path) -> list[Path]:
+def _list_places(folder: Path) -> list[Path]:
     name = hashlib.sha256(str(folder).encode(errors="surrogatepass")).hexdigest()[:16]
-    beside = folder / INDEX_FOLDER if folder.is_dir() else folder.with_name(f"{INDEX_FOLDER}-{folder.name}")
-    return [beside, _WORKSPACE / name]
+    neighbour = folder / INDEX_FOLDER if folder.is_dir() else folder.with_name(f"{INDEX_FOLDER}-{folder.name}")
+    return [neighbour, _WORKSPACE / name]
 
 
-def _form() -> str:
+def _describe_form() -> str:
     """Return what an index depends on beside the files: release, format, fields of records."""
     try:
         release = metadata.version("willowbark")
@@ -161,13 +163,13 @@ def _form() -> str:
     return f"{release} {FORMAT} {sorted(PublicationRow.model_fields)}"
 
 
-def _checksums(folder: Path) -> dict[str, list[int]]:
+def _compute_checksums(folder: Path) -> dict[str, list[int]]:
     """Return size and CRC-32 of each file of an index but for its description."""
     paths = sorted(path for path in folder.rglob("*") if path.is_file() and path.name != _ABOUT)
-    return {str(path.relative_to(folder)): _checksum(path) for path in paths if not path.name.endswith(".lock")}
+    return {str(path.relative_to(folder)): _compute_checksum(path) for path in paths if not path.name.endswith(".lock")}
 
 
-def _checksum(path: Path) -> list[int]:
+def _compute_checksum(path: Path) -> list[int]:
     size = 0
     checksum = 0
     with path.open("rb") as stream:
@@ -177,7 +179,7 @@ def _checksum(path: Path) -> list[int]:
     return [size, checksum]
 
 
-def _size_of(file: Path) -> int:
+def _measure_size(file: Path) -> int:
     try:
         return file.stat().st_size if file.is_file() else 0
     except OSError:

@@ -15,15 +15,24 @@ from ..errors import SourceRefused
 from ..http.endpoints import Endpoints
 from ..http.reply import read_each
 from ..lexicon import canonical_condition, canonical_drug
-from ..questions import Question, read_query
-from ..questions.trials import for_registry
+from ..questions import Question, parse_query
+from ..questions.trials import remove_kinds
 from ..records.evidence import Evidence, checked_identifier
 from ..search import Filters, Source, SourceReply
 from ..sources.drugs.reactome import MAX_IDS
-from ..sources.publications import Citations, plain_words
+from ..sources.publications import Citations, extract_words
 from .index import MANIFEST, LibraryIndex, open_index
 from .kept_index import Tell, make_in_memory, open_or_make
-from .rows import ArticleRow, CitationRow, EntryRow, PublicationRow, StudyRow, digest_of, record_files, row_of
+from .rows import (
+    ArticleRow,
+    CitationRow,
+    EntryRow,
+    PublicationRow,
+    StudyRow,
+    compute_digest,
+    list_record_files,
+    parse_row,
+)
 
 BUNDLED = "bundled"
 VARIABLE = "WILLOWBARK_LIBRARY__PATH"
@@ -45,8 +54,8 @@ def open_library(path: str | Path, tell: Tell = lambda _: None) -> "Library":
     """
     is_bundled = str(path) == BUNDLED
     folder = _BUNDLED_FOLDER if is_bundled else Path(path).expanduser().resolve()
-    files = record_files(folder)
-    digest = digest_of(files)
+    files = list_record_files(folder)
+    digest = compute_digest(files)
     with _opening:  # a second thread waits for the first one's index
         library = _opened.pop((folder, digest), None)
         if library is None:
@@ -63,7 +72,7 @@ _opened: dict[tuple[Path, str], "Library"] = {}
 _opening = threading.Lock()
 
 
-def endpoints_of_environment(environ: Mapping[str, str] = os.environ) -> Endpoints:
+def read_environment(environ: Mapping[str, str] = os.environ) -> Endpoints:
     """Return the endpoints for tools used alone: a library named in the environment, else the public sources."""
     path = environ.get(VARIABLE, "").strip()
     return Endpoints(library=open_library(path)) if path else Endpoints.public(environ)
@@ -93,38 +102,41 @@ class Library(LibraryIndex):
     @property
     def summary(self) -> str:
         """Describe the library and its contents in one line, for reports."""
-        held, about = self.contents, ""
-        if held.topics:
-            *some, last = held.topics
+        contents = self.contents
+        about = ""
+        if contents.topics:
+            *some, last = contents.topics
             about = f" on {', '.join(some)} and {last}" if some else f" on {last}"
-        counts = f"{held.publications:,} publications and {held.trials:,} trials{about}"
-        if held.unread:
-            others = " and others" if held.unread[1:] else ""
-            counts += f"; faults in its files: {held.unread[0]}{others}"
+        counts = f"{contents.publications:,} publications and {contents.trials:,} trials{about}"
+        if contents.unread:
+            others = " and others" if contents.unread[1:] else ""
+            counts += f"; faults in its files: {contents.unread[0]}{others}"
         if self.path == BUNDLED:
             return f"the library that comes with Willowbark ({counts}; its texts are paraphrased)"
         return f"the library {Path(self.path).name} ({counts})"
 
     def find(self, source: Source, query: str, max_results: int, filters: Filters | None) -> SourceReply:
         """Answer a search of a source; raises `SourceRefused` for filters that the source does not know."""
-        asked = source.filters.of(source.name, filters).model_dump()
-        page, size = asked.pop("page"), max(1, max_results)
+        filter_values = source.filters.of(source.name, filters).model_dump()
+        page = filter_values.pop("page")
+        size = max(1, max_results)
         if source.name not in self.contents.sources:
             return source.reply(query, [], notes=[f"{NOT_CHECKED}: the library holds nothing of this source"])
         if source.card is not None and source.card.dialect == "names":
-            asked_for = read_query(source.name, query)
-            records, total = self._find_entries(source, asked_for, size, (page - 1) * size)
-            return source.reply(query, records, words=asked_for.words, total=total)
-        first, last = asked.pop("mindate", None), asked.pop("maxdate", None)
-        notes = [f"full texts are {NOT_CHECKED}"] if asked.pop("full_text", False) else []
+            question = parse_query(source.name, query)
+            records, total = self._find_entries(source, question, size, (page - 1) * size)
+            return source.reply(query, records, words=question.words, total=total)
+        first = filter_values.pop("mindate", None)
+        last = filter_values.pop("maxdate", None)
+        notes = [f"full texts are {NOT_CHECKED}"] if filter_values.pop("full_text", False) else []
         tags = [[f"source:{source.name}"]]
-        for name, value in asked.items():
+        for name, value in filter_values.items():
             values = value if isinstance(value, list) else [value]
-            if any(each is not None for each in values):
-                tags.append([f"{name}:{each}".lower() for each in values])
+            if any(item is not None for item in values):
+                tags.append([f"{name}:{item}".lower() for item in values])
         is_registry = source.card is not None and source.card.gives == "trial"
         lines, total = self.search(
-            for_registry(query) if is_registry else query,
+            remove_kinds(query) if is_registry else query,
             tags=tags,
             days=(first and int(f"{first:%Y%m%d}"), last and int(f"{last:%Y%m%d}")),
             most=size,
@@ -132,16 +144,16 @@ class Library(LibraryIndex):
             left_to_right=source.name == "pubmed",
         )
         records, unread = read_each(lines, partial(self._evidence, source=source.name))
-        return source.reply(query, records, words=plain_words(query), total=total, problems=unread, notes=notes)
+        return source.reply(query, records, words=extract_words(query), total=total, problems=unread, notes=notes)
 
-    def _find_entries(self, source: Source, asked: Question, most: int, start: int) -> tuple[list[Evidence], int]:
+    def _find_entries(self, source: Source, question: Question, most: int, start: int) -> tuple[list[Evidence], int]:
         """Return entries on the drugs and conditions that a query names, or if it names none, entries that contain its
         words; with the total number."""
-        named, _ = self._entries(source.name, [*asked.conditions, *asked.drugs])
-        if named or asked.drugs:
-            return named[start : start + most], len(named)
+        matches, _ = self._list_entries(source.name, [*question.conditions, *question.drugs])
+        if matches or question.drugs:
+            return matches[start : start + most], len(matches)
         lines, total = self.search(
-            " OR ".join(f'"{each}"' for each in asked.conditions) or asked.words,
+            " OR ".join(f'"{condition}"' for condition in question.conditions) or question.words,
             tags=[[f"source:{source.name}"]],
             most=most,
             start=start,
@@ -150,26 +162,29 @@ class Library(LibraryIndex):
 
     def look_up(self, source: Source, names: Sequence[str]) -> SourceReply:
         """Look things up by name, mostly drugs; the reply names those without an entry."""
-        found, lacking = self._entries(source.name, names)
+        records, lacking = self._list_entries(source.name, names)
         notes = [f"{NOT_CHECKED}: the library holds no entry on {', '.join(lacking)}"] if lacking else []
-        shown = found[:MAX_IDS] if source.name == "reactome" else found
-        return source.reply(", ".join(names), shown, notes=notes)
+        first_records = records[:MAX_IDS] if source.name == "reactome" else records
+        return source.reply(", ".join(names), first_records, notes=notes)
 
-    def _entries(self, source: str, names: Sequence[str]) -> tuple[list[Evidence], list[str]]:
+    def _list_entries(self, source: str, names: Sequence[str]) -> tuple[list[Evidence], list[str]]:
         """Return a source's entries, those matching most names first, and the names without an entry."""
-        wanted: dict[str, list[int]] = {}  # name in the index -> positions in `names`
+        places_by_name: dict[str, list[int]] = {}  # name in the index -> positions in `names`
         for place, name in enumerate(names):
-            for each in {name.strip().casefold(), canonical_drug(name), canonical_condition(name)} - {None}:
-                wanted.setdefault(f"{source}:{each}", []).append(place)
-        found = list[tuple[int, list[int], str, Evidence]]()
-        for line in self.named(*wanted):
-            row = row_of(line)
+            for spelling in {name.strip().casefold(), canonical_drug(name), canonical_condition(name)} - {None}:
+                places_by_name.setdefault(f"{source}:{spelling}", []).append(place)
+        matches: list[tuple[int, list[int], str, Evidence]] = []
+        missing = dict(enumerate(names))
+        for line in self.named(*places_by_name):
+            row = parse_row(line)
             if isinstance(row, EntryRow):
-                places = sorted({place for name in row.indexed()["name"] for place in wanted.get(name, ())})
-                found.append((-len(places), places, row.evidence.key, row.evidence))
-        answered = {place for _, places, _, _ in found for place in places}
-        lacking = [name for place, name in enumerate(names) if place not in answered]
-        return [each[-1] for each in sorted(found, key=lambda each: each[:3])], lacking
+                places: set[int] = set()
+                for name in row.indexed()["name"]:
+                    places.update(places_by_name.get(name, ()))
+                matches.append((-len(places), sorted(places), row.evidence.key, row.evidence))
+                missing = {place: name for place, name in missing.items() if place not in places}
+        matches.sort(key=lambda match: match[:3])
+        return [evidence for *_, evidence in matches], list(missing.values())
 
     def papers(self, source: Source, pmids: Sequence[str]) -> SourceReply:
         """Return publications by PMID, in the given order; the reply names the missing ones."""
@@ -177,7 +192,7 @@ class Library(LibraryIndex):
         by_pmid = {record.record.pmid: record for record in records}
         lacking = [pmid for pmid in pmids if pmid not in by_pmid]
         notes = [f"{NOT_CHECKED}: the library does not hold PMID {', '.join(lacking)}"] if lacking else []
-        return source.reply(", ".join(pmids), [by_pmid[each] for each in pmids if each in by_pmid], notes=notes)
+        return source.reply(", ".join(pmids), [by_pmid[pmid] for pmid in pmids if pmid in by_pmid], notes=notes)
 
     def by_numbers(self, names: Iterable[str], source: str = "europepmc") -> list[Evidence]:
         """Return the publications with the given numbers (`pmid:…`, `pmcid:…`, `doi:…`); unknown ones are left out."""
@@ -187,7 +202,9 @@ class Library(LibraryIndex):
     def publications(self, order: Callable[[list[Any]], None] = lambda _: None) -> Iterator[Evidence]:
         """Yield all publications and preprints, page by page; `order` changes the order of pages and within them."""
         for lines in self.walk(["source:pubmed", "source:europepmc"], order):
-            yield from read_each(lines, _publication)[0]  # what cannot be read was named when the library was opened
+            yield from read_each(lines, _make_publication)[
+                0
+            ]  # what cannot be read was named when the library was opened
 
     def studies(self) -> Iterator[Evidence]:
         """Yield all publications, preprints and registered trials, page by page."""
@@ -198,12 +215,12 @@ class Library(LibraryIndex):
     def citations(self, source: Source, pmid: str) -> SourceReply:
         """Return the publications that cite one and those that it cites, as far as the library holds them."""
         lines = self.named(f"citing:{pmid}", f"cited:{pmid}")
-        rows = [row for line in lines if isinstance(row := row_of(line), CitationRow)]
+        rows = [row for line in lines if isinstance(row := parse_row(line), CitationRow)]
         links = Citations(
             sorted({row.citing for row in rows if row.cited == pmid}, key=int, reverse=True),
             sorted({row.cited for row in rows if row.citing == pmid}, key=int, reverse=True),
         )
-        records = links.noted(self.by_numbers([f"pmid:{each}" for each in links.chosen], source.name), pmid)
+        records = links.noted(self.by_numbers([f"pmid:{pmid}" for pmid in links.chosen], source.name), pmid)
         lacking = len(links.chosen) - len(records)
         notes = [*links.notes, *([f"the library does not hold {lacking} of them"] if lacking else [])]
         if not rows:
@@ -218,7 +235,7 @@ class Library(LibraryIndex):
     def full_text(self, pmcid: str) -> str:
         """Return the JATS XML of an article; raises `SourceRefused` if there is none."""
         for line in self.named(f"pmcid:{pmcid}"):
-            row = row_of(line)
+            row = parse_row(line)
             if isinstance(row, PublicationRow) and row.full_text:
                 return row.full_text
         raise SourceRefused("europepmc", f"was {NOT_CHECKED}: the library holds no full text of it")
@@ -226,7 +243,7 @@ class Library(LibraryIndex):
     def work(self, source: str, doi: str) -> dict[str, Any] | None:
         """Return a source's record of a publication in the source's own format; None if the library lacks it."""
         number = checked_identifier("doi", doi)
-        for row in map(row_of, self.named(f"doi:{number}") if number else ()):
+        for row in map(parse_row, self.named(f"doi:{number}") if number else ()):
             if not isinstance(row, PublicationRow):
                 continue
             if source == "crossref" and row.crossref is not None:
@@ -239,15 +256,15 @@ class Library(LibraryIndex):
         return None
 
     def _evidence(self, line: str, source: str) -> Evidence:
-        row = row_of(line)
+        row = parse_row(line)
         if isinstance(row, PublicationRow | ArticleRow):
             return row.evidence(source)
         assert isinstance(row, StudyRow | EntryRow)
         return row.evidence() if isinstance(row, StudyRow) else row.evidence
 
 
-def _publication(line: str) -> Evidence:
-    row = row_of(line)
+def _make_publication(line: str) -> Evidence:
+    row = parse_row(line)
     assert isinstance(row, PublicationRow | ArticleRow)
     is_preprint = isinstance(row, PublicationRow) and row.pmid is None
     return row.evidence("europepmc" if is_preprint else "pubmed")

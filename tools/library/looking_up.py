@@ -58,7 +58,7 @@ async def _look_up_papers(names: Sequence[str], transport: Transport, reply: Loo
     except SearchError as error:
         reply.miss(names, error)
         return
-    reply.lines.update({f"pmid:{record.record.pmid}": _line_of(record) for record in answer.records})
+    reply.lines.update({f"pmid:{record.record.pmid}": _write_line(record) for record in answer.records})
 
 
 async def _look_up_others(names: Sequence[str], transport: Transport, reply: LookedUp) -> None:
@@ -68,7 +68,7 @@ async def _look_up_others(names: Sequence[str], transport: Transport, reply: Loo
         reply.miss(names, error)
         return
     for record in records:
-        reply.lines.update({name: _line_of(record) for name in names if name in record.identifiers})
+        reply.lines.update({name: _write_line(record) for name in names if name in record.identifiers})
 
 
 async def _look_up_trial(name: str, transport: Transport, reply: LookedUp) -> None:
@@ -81,7 +81,7 @@ async def _look_up_trial(name: str, transport: Transport, reply: LookedUp) -> No
         reply.lines[name] = to_json(study).decode()
 
 
-def _line_of(record: Evidence) -> str:
+def _write_line(record: Evidence) -> str:
     """Return the line of a publication, with every field: the index asks for those that are not reported, too."""
     fields: dict[str, Any] = {name: getattr(record.record, name) for name in type(record.record).model_fields}
     facts = {"content": record.content, "citation": record.citation.model_dump()}

@@ -25,7 +25,7 @@ from ..local_files import UnusableFile, open_lines, open_regular, parse_json
 from ..records import Notice, Publication
 from ..records.enclosure import one_line
 from ..records.evidence import UNKNOWN_DATE, Citation, Evidence, SourceName, checked_identifier, surname
-from ..sources.publications import NOTICE_TYPES, trial_numbers, written
+from ..sources.publications import NOTICE_TYPES, find_trial_numbers, write_content
 from ..sources.studies.clinicaltrials import parse_study
 from ..wording import counted, listed
 from ..works.fulltext import ArticleText, parse_full_text
@@ -151,11 +151,11 @@ class PublicationRow(LibraryRow, frozen=True):
         types = self.publication_types
         is_preprint = self.ppr_id is not None and self.pmid is None
         by_pubmed = source == "pubmed"
-        named = trial_numbers(self.title, self.abstract or "")
+        numbers = find_trial_numbers(self.title, self.abstract or "")
         kind = Notice if NOTICE_TYPES.intersection(types) else Publication
         full_text = None if by_pubmed else self.read_full_text()
         return Evidence(
-            content=written(self.title, self.abstract or "", preprint=is_preprint or "Preprint" in types),
+            content=write_content(self.title, self.abstract or "", preprint=is_preprint or "Preprint" in types),
             citation=Citation(
                 source=self._source(by_pubmed),
                 title=self.title,
@@ -174,7 +174,7 @@ class PublicationRow(LibraryRow, frozen=True):
                     "retracted": "Retracted Publication" in types if by_pubmed or types else None,
                     "expression_of_concern": False if by_pubmed or types else None,
                     "corrected": False if by_pubmed or types else None,
-                    "nct_ids": list(dict.fromkeys([*self.nct_ids, *named] if by_pubmed else named)),
+                    "nct_ids": list(dict.fromkeys([*self.nct_ids, *numbers] if by_pubmed else numbers)),
                     "has_abstract": bool(self.abstract),
                 }
             ),
@@ -190,8 +190,9 @@ class ArticleRow(LibraryRow, frozen=True):
 
     def indexed(self) -> dict[str, list[Any]]:
         """Index it like PubMed: keywords with title and abstract, substances by `[nm]`."""
-        said, abstract = self.facts["metadata"], self.facts["content"].partition("\n\n")[2]
-        return _index_paper(said, self.facts["citation"], ["source:pubmed"], [abstract, *said["keywords"]])
+        metadata = self.facts["metadata"]
+        abstract = self.facts["content"].partition("\n\n")[2]
+        return _index_paper(metadata, self.facts["citation"], ["source:pubmed"], [abstract, *metadata["keywords"]])
 
     def check(self) -> None:
         self.evidence()
@@ -209,33 +210,34 @@ class StudyRow(LibraryRow, frozen=True):
     def indexed(self) -> dict[str, list[Any]]:
         """Index it for ClinicalTrials.gov; keywords are what the registry searches besides title and summary."""
         part: dict[str, Any] = self.study["protocolSection"]
-        identity, conditions = part["identificationModule"], part.get("conditionsModule", {})
-        design, status = part.get("designModule", {}), part.get("statusModule", {})
+        identity = part["identificationModule"]
+        conditions = part.get("conditionsModule", {})
+        design = part.get("designModule", {})
+        status = part.get("statusModule", {})
         arms = part.get("armsInterventionsModule", {})
-        interventions = arms.get("interventions", [])
-        derived = self.study.get("derivedSection", {}).values()
-        filters = {
-            "source": ["clinicaltrials"],
-            "status": [status.get("overallStatus")],
-            "study_type": [design.get("studyType")],
-            "phase": design.get("phases", ()),
-            "has_results": [self.study.get("hasResults", False)],
-        }
+        outcomes = part.get("outcomesModule", {})
+        tags = [
+            "source:clinicaltrials",
+            f"status:{status.get('overallStatus')}",
+            f"study_type:{design.get('studyType')}",
+            *(f"phase:{phase}" for phase in design.get("phases", ())),
+            f"has_results:{self.study.get('hasResults', False)}",
+        ]
+        headings = [*conditions.get("conditions", ()), *conditions.get("keywords", ())]
+        for intervention in arms.get("interventions", []):
+            headings += [intervention.get("name"), *intervention.get("otherNames", ())]
+        headings += [arm.get("label") for arm in arms.get("armGroups", ())]
+        for module in self.study.get("derivedSection", {}).values():
+            headings += [mesh["term"] for mesh in module.get("meshes", ())]
+        headings += [outcome.get("measure") for outcome in outcomes.get("primaryOutcomes", ())]
+        headings.append(part.get("sponsorCollaboratorsModule", {}).get("leadSponsor", {}).get("name"))
         return {
             "name": [f"nct:{identity['nctId']}"],
-            "tag": [f"{name}:{value}".lower() for name, values in filters.items() for value in values],
-            "day": _first_day(status.get("startDateStruct", {}).get("date")),
+            "tag": [tag.lower() for tag in tags],
+            "day": _find_first_day(status.get("startDateStruct", {}).get("date")),
             "title": [identity.get(name) for name in ("briefTitle", "officialTitle", "acronym")],
             "abstract": [part.get("descriptionModule", {}).get("briefSummary")],
-            "heading": [
-                *conditions.get("conditions", ()),
-                *conditions.get("keywords", ()),
-                *(name for each in interventions for name in (each.get("name"), *each.get("otherNames", ()))),
-                *(each.get("label") for each in arms.get("armGroups", ())),
-                *(mesh["term"] for module in derived for mesh in module.get("meshes", ())),
-                *(each.get("measure") for each in part.get("outcomesModule", {}).get("primaryOutcomes", ())),
-                part.get("sponsorCollaboratorsModule", {}).get("leadSponsor", {}).get("name"),
-            ],
+            "heading": headings,
             "number": [identity["nctId"]],
         }
 
@@ -244,9 +246,9 @@ class StudyRow(LibraryRow, frozen=True):
 
     def evidence(self) -> Evidence:
         """Return the record as ClinicalTrials.gov would; a UsageError names a study that lacks a required field."""
-        if (found := parse_study(self.study)) is None:
+        if (record := parse_study(self.study)) is None:
             raise UsageError(f"{self.indexed()['name'][0]}: the library's record of this trial cannot be read")
-        return found
+        return record
 
 
 class EntryRow(LibraryRow, frozen=True):
@@ -277,28 +279,29 @@ class CitationRow(LibraryRow, frozen=True):
 
 
 def _index_paper(
-    said: Mapping[str, Any], cited: Mapping[str, Any], tags: Sequence[str], texts: list[str | None]
+    fields: Mapping[str, Any], citation: Mapping[str, Any], tags: Sequence[str], texts: list[str | None]
 ) -> dict[str, list[Any]]:
     """Return the values to index of a publication, from the fields of its record and its citation."""
-    types = [*said["publication_types"], *(BROADER[each] for each in said["publication_types"] if each in BROADER)]
-    doi, preprint = said["doi"], said.get("ppr_id")
-    numbers = {"pmid": said["pmid"], "doi": doi and doi.lower(), "pmcid": said["pmcid"], "ppr": preprint}
+    types = [*fields["publication_types"], *(BROADER[kind] for kind in fields["publication_types"] if kind in BROADER)]
+    doi = fields["doi"]
+    preprint = fields.get("ppr_id")
+    numbers = {"pmid": fields["pmid"], "doi": doi and doi.lower(), "pmcid": fields["pmcid"], "ppr": preprint}
     return {
         "name": [f"{kind}:{number}" for kind, number in numbers.items() if number],
-        "tag": [*tags, *(f"publication_types:{each.lower()}" for each in types)],
-        "day": _first_day(None if cited["date"] == UNKNOWN_DATE else cited["date"]),
-        "title": [cited["title"]],
+        "tag": [*tags, *(f"publication_types:{type_.lower()}" for type_ in types)],
+        "day": _find_first_day(None if citation["date"] == UNKNOWN_DATE else citation["date"]),
+        "title": [citation["title"]],
         "abstract": texts,
-        "heading": said["mesh_terms"],
-        "substance": said.get("chemicals", []),
-        "author": cited["authors"],
-        "journal": [said["journal"], said["journal_abbreviation"]],
+        "heading": fields["mesh_terms"],
+        "substance": fields.get("chemicals", []),
+        "author": citation["authors"],
+        "journal": [fields["journal"], fields["journal_abbreviation"]],
         "type": types,
-        "number": [said["pmid"] or preprint, *said["nct_ids"]],
+        "number": [fields["pmid"] or preprint, *fields["nct_ids"]],
     }
 
 
-def record_files(folder: Path) -> list[Path]:
+def list_record_files(folder: Path) -> list[Path]:
     """Return the files of a library, sorted by name; for a built library only the manifest, for a file that file.
 
     Hidden files, and checksums beside others, are no records.
@@ -317,7 +320,7 @@ def record_files(folder: Path) -> list[Path]:
     return files
 
 
-def digest_of(files: Sequence[Path]) -> str:
+def compute_digest(files: Sequence[Path]) -> str:
     """Return the SHA-256 hash of the names and contents of files, in 16 hexadecimal digits.
 
     Of a file that cannot be read, the reason counts in place of its content.
@@ -416,18 +419,18 @@ def read_file_rows(
             if isinstance(item, UnreadableRecord):
                 tell(f"{here}: {item.why}; left out")
                 continue
-            number = _number_of(item.fields)
+            number = _find_number(item.fields)
             if number and not _HAS_CONTENT.intersection(item.fields):
                 bare.numbers.setdefault(file.name, []).append(number)
                 continue
             try:
-                row, line = _row_of_item(item.fields, here, tell)
+                row, line = _make_row(item.fields, here, tell)
                 _check_index(row, here, places)
             except RepeatedRecord as error:
                 bare.repeated.setdefault(file.name, []).append(error.name)
                 continue
             except (ValueError, KeyError, TypeError, AttributeError, UsageError) as error:
-                tell(f"{here}: {_reason_of(error)}; left out")
+                tell(f"{here}: {_describe_reason(error)}; left out")
                 continue
             if number and isinstance(row, PublicationRow) and not row.abstract:
                 bare.titles.setdefault(file.name, []).append(number)
@@ -441,12 +444,12 @@ def read_file_rows(
             tell_broken(f"{after.removeprefix(', ')} it {error}" if after else str(error))
 
 
-def _number_of(fields: Mapping[str, Any]) -> str | None:
+def _find_number(fields: Mapping[str, Any]) -> str | None:
     kinds = (("pmid", "pmid"), ("nct_id", "nct"), ("doi", "doi"), ("pmcid", "pmcid"))
     return next((f"{name}:{fields[field]}" for field, name in kinds if fields.get(field)), None)
 
 
-def _row_of_item(fields: Mapping[str, Any], here: str, tell: Callable[[str], None]) -> tuple[LibraryRow, str]:
+def _make_row(fields: Mapping[str, Any], here: str, tell: Callable[[str], None]) -> tuple[LibraryRow, str]:
     """Return the record of a file and its line; raises as `_read_line`."""
     if "title" in fields and "provenance" not in fields:
         fields = {**fields, "provenance": here}
@@ -465,14 +468,14 @@ def _read_file_of_lines(
                 here = f"{file.name}, line {number}"
                 done = number
                 try:
-                    read = _read_line(content, here, tell)
-                    if read is None:
+                    row = _read_line(content, here, tell)
+                    if row is None:
                         continue
-                    _check_index(read[0], here, places)
+                    _check_index(row[0], here, places)
                 except (ValueError, KeyError, TypeError, AttributeError, UsageError) as error:
-                    tell(f"{here}: {_reason_of(error)}; left out")
+                    tell(f"{here}: {_describe_reason(error)}; left out")
                     continue
-                yield read
+                yield row
     except UnusableFile as error:
         tell(f"{file.name}{f', after line {done}' if done else ''}: {error}")
 
@@ -497,7 +500,7 @@ def _read_line(content: bytes | None, here: str, tell: Callable[[str], None]) ->
     notes = _mend(fields, line)
     if notes or is_renamed:
         line = json.dumps(fields, ensure_ascii=False)
-    row = _row_of_fields(fields)
+    row = _build_row(fields)
     row.check()
     for note in notes:
         tell(f"{here}: {note}")
@@ -559,8 +562,8 @@ def _check_index(row: LibraryRow, here: str, places: dict[str, str]) -> None:
     """Raise a ValueError where a record cannot be indexed, or is in another place already."""
     indexed = row.indexed()
     for field, values in indexed.items():
-        due = int if field == "day" else str
-        if not {type(None), due}.issuperset(map(type, values)):
+        expected = int if field == "day" else str
+        if not {type(None), expected}.issuperset(map(type, values)):
             raise ValueError(f"{field}: is no {'date' if field == 'day' else 'text'}")
     for name in indexed["name"]:
         there = places.setdefault(name, here) if name.startswith(("pmid:", "nct:", "own:")) else here
@@ -568,7 +571,7 @@ def _check_index(row: LibraryRow, here: str, places: dict[str, str]) -> None:
             raise RepeatedRecord(name, there)
 
 
-def _reason_of(error: Exception) -> str:
+def _describe_reason(error: Exception) -> str:
     if isinstance(error, json.JSONDecodeError):
         return "is not JSON; the file may be cut"
     if isinstance(error, UnicodeDecodeError):
@@ -581,15 +584,15 @@ def _reason_of(error: Exception) -> str:
     return one_line(str(error))
 
 
-def row_of(line: str) -> LibraryRow:
+def parse_row(line: str) -> LibraryRow:
     """Parse a line as a record, whose type follows from its fields; a ValueError says what is wrong with it."""
     fields = json.loads(line)
     if not isinstance(fields, dict):
         raise ValueError("is a bare value, not a record")
-    return _row_of_fields(fields)
+    return _build_row(fields)
 
 
-def _row_of_fields(fields: dict[str, Any]) -> LibraryRow:
+def _build_row(fields: dict[str, Any]) -> LibraryRow:
     if "protocolSection" in fields:
         about = fields.pop("willowbark", {})
         row = StudyRow.model_validate({"study": fields, **about})
@@ -605,6 +608,6 @@ def _row_of_fields(fields: dict[str, Any]) -> LibraryRow:
     raise ValueError(f"is not a record that a library knows (fields: {', '.join(list(fields)[:5]) or 'none'})")
 
 
-def _first_day(date: str | None) -> list[int]:
+def _find_first_day(date: str | None) -> list[int]:
     """Return the first day that a date can mean, as [20190301] for 2019-03; empty if there is no date."""
     return [int("".join([*date.split("-"), "01", "01"][:3]))] if date else []

@@ -13,7 +13,7 @@ from .graph import (
     Node,
     Step,
     assess,
-    weight_of,
+    weigh,
 )
 
 __all__ = [
@@ -29,5 +29,5 @@ __all__ = [
     "Node",
     "Step",
     "assess",
-    "weight_of",
+    "weigh",
 ]

@@ -36,7 +36,7 @@ from ..appraisal.candidates import APPROVED_PHASE, Candidate, is_condition, list
 from ..lexicon import canonical_drug, drug_synonyms
 from ..lexicon.matching import content_words, stem, stems, stems_among
 from ..questions import Question
-from ..questions.query import bare_name
+from ..questions.query import remove_syntax
 from ..reading.document import Document, Sentence
 from ..reading.screening import readable
 from ..reading.text import says, sentence_spans
@@ -51,7 +51,8 @@ MAX_SHOWN_GENES = 3
 NOT_REPORTED = "not reported"
 RECOMMENDED = 3  # hypotheses whose searches are recommended
 MAX_EFFECT = 3  # mechanisms of action in a hypothesis
-_TAKES_PART, _HAS_A_PART = "takes part in", "has a part in"
+_TAKES_PART = "takes part in"
+_HAS_A_PART = "has a part in"
 
 NodeKind = Literal["drug", "target", "process", "disease"]
 Basis = Literal["action", "action not named", "membership", "involvement", "association", "sentence", "shared protein"]
@@ -75,7 +76,7 @@ _LESS = (
 """ChEMBL action types that increase or decrease a target's activity; the others have no sign."""
 
 
-def sign_of(action_type: str | None) -> int:
+def parse_sign(action_type: str | None) -> int:
     """Return 1 if an action increases a target's activity, -1 if it decreases it, 0 if unknown."""
     kind = (action_type or "").upper()
     return (kind in _MORE) - (kind in _LESS)
@@ -113,31 +114,32 @@ class Step(BaseModel, frozen=True, extra="forbid"):
 
     @property
     def is_missing(self) -> bool:
-        return not any(not each.denies for each in self.backings)
+        return not any(not backing.denies for backing in self.backings)
 
     @property
     def weight(self) -> float:
-        return weight_of(self.backings)
+        return weigh(self.backings)
 
     @property
     def quoted(self) -> Backing | None:
         """The evidence to quote, from databases before publications; None without a quote."""
-        told = [each for each in self.backings if each.quote and not each.denies]
-        return min(told, key=lambda each: (each.basis == "sentence", each.hedged), default=None)
+        backings = [backing for backing in self.backings if backing.quote and not backing.denies]
+        return min(backings, key=lambda backing: (backing.basis == "sentence", backing.hedged), default=None)
 
 
-def weight_of(backings: Iterable[Backing]) -> float:
-    given = list(backings)
-    sentences = {
-        each.key: 0.5 if each.hedged else 1.0 for each in given if each.basis == "sentence" and not each.denies
-    }
-    found = [WEIGHTS[each.basis] for each in given if each.basis in WEIGHTS and not each.denies]
-    found += [min(MOST_BY_SCORE, each.score or 0.0) for each in given if each.basis == "association"]
-    shared = {each.number: 1 - _SHARED * (each.score or 0.0) for each in given if each.basis == "shared protein"}
-    found.append(min(MOST_BY_SENTENCES, 1 - math.prod(shared.values())))
-    found.append(min(MOST_BY_SENTENCES, 1 - _MISSED_BY_ONE ** sum(sentences.values())))
-    denying = len({each.key for each in given if each.denies})
-    return round(max(found) * _DENIED**denying, 4)
+def weigh(backings: Iterable[Backing]) -> float:
+    evidence = list(backings)
+    affirming = [backing for backing in evidence if not backing.denies]
+    associated = [backing for backing in evidence if backing.basis == "association"]
+    sharing = [backing for backing in evidence if backing.basis == "shared protein"]
+    sentences = {backing.key: 0.5 if backing.hedged else 1.0 for backing in affirming if backing.basis == "sentence"}
+    shared = {backing.number: 1 - _SHARED * (backing.score or 0.0) for backing in sharing}
+    weights = [WEIGHTS[backing.basis] for backing in affirming if backing.basis in WEIGHTS]
+    weights += [min(MOST_BY_SCORE, backing.score or 0.0) for backing in associated]
+    weights.append(min(MOST_BY_SENTENCES, 1 - math.prod(shared.values())))
+    weights.append(min(MOST_BY_SENTENCES, 1 - _MISSED_BY_ONE ** sum(sentences.values())))
+    denying = len({backing.key for backing in evidence if backing.denies})
+    return round(max(weights) * _DENIED**denying, 4)
 
 
 class Chain(BaseModel, frozen=True, extra="forbid"):
@@ -165,7 +167,7 @@ class Chain(BaseModel, frozen=True, extra="forbid"):
 
     def node(self, kind: NodeKind) -> Node | None:
         """Return the node of a kind; None if the chain has none."""
-        return next((each for each in self.nodes if each.kind == kind), None)
+        return next((node for node in self.nodes if node.kind == kind), None)
 
     @property
     def process(self) -> Node | None:
@@ -177,8 +179,10 @@ class Chain(BaseModel, frozen=True, extra="forbid"):
 
     def keys(self, *, denying: bool = False) -> list[str]:
         """List the keys of the records that support its steps, or deny them."""
-        told = (each.key for step in self.steps for each in step.backings if each.denies is denying)
-        return list(dict.fromkeys(told))
+        keys: dict[str, None] = {}
+        for step in self.steps:
+            keys |= {backing.key: None for backing in step.backings if backing.denies is denying}
+        return list(keys)
 
 
 _SYMBOL = re.compile(r"[A-Z][A-Z0-9]{2,9}")
@@ -191,7 +195,8 @@ class Names:
     """The gene symbols and names in words of one node, for finding it in sentences."""
 
     def __init__(self, names: Iterable[str]) -> None:
-        self.symbols, self.words = set[str](), set[frozenset[str]]()
+        self.symbols = set[str]()
+        self.words = set[frozenset[str]]()
         for name in filter(None, names):
             if _SYMBOL.fullmatch(name):
                 self.symbols |= {name} - _ENGLISH
@@ -205,61 +210,78 @@ class Names:
 class SentenceIndex:
     """Index of the sentences of non-retracted publications, screened by `readable`, by the names in them."""
 
-    def __init__(self, pool: Iterable[Evidence], asked: Question, named: Iterable[Names]) -> None:
-        condition = [frozenset(stems(name)) for name in condition_names(asked)]
-        wanted = frozenset[str]().union(*condition, *(words for names in named for words in names.words))
-        self._sentences: list[tuple[Evidence, Sentence]] = [
-            (record, sentence)
-            for record in pool
-            if kind_of(record) == "publication" and not (record.paper and record.paper.retracted)
-            for sentence in Document.of(record).sentences
-        ]
+    def __init__(self, pool: Iterable[Evidence], question: Question, names: Iterable[Names]) -> None:
+        condition = [frozenset(stems(name)) for name in condition_names(question)]
+        stems_to_find = set().union(*condition)
+        for name in names:
+            stems_to_find.update(*name.words)
+        self._sentences: list[tuple[Evidence, Sentence]] = []
+        for record in pool:
+            if kind_of(record) == "publication" and not (record.paper and record.paper.retracted):
+                self._sentences += [(record, sentence) for sentence in Document.of(record).sentences]
         self._holding = defaultdict[str, set[int]](set)
-        for at, (_, said) in enumerate(self._sentences):
-            for word in (*_SYMBOL.findall(said.quote), *stems_among(content_words(said.quote), wanted)):
+        for at, (_, sentence) in enumerate(self._sentences):
+            symbols = _SYMBOL.findall(sentence.quote)
+            for word in (*symbols, *stems_among(content_words(sentence.quote), frozenset(stems_to_find))):
                 self._holding[word].add(at)
-        self._on_condition = self._places_of(condition)
+        self._on_condition = self._find_places(condition)
 
-    def backings(self, *names: Names, on_condition: bool = False) -> list[Backing]:
+    def find_backings(self, *names: Names, on_condition: bool = False) -> list[Backing]:
         """Find sentences with all of the names, one per record, as evidence for a step.
 
         With `on_condition` a sentence must also name the condition, and mention no treatment.
         """
-        places = [self._places_of(each.words, each.symbols) for each in names]
+        places = [self._find_places(name.words, name.symbols) for name in names]
         places += [self._on_condition] if on_condition else []
-        found: dict[str, Backing] = {}
+        by_record: dict[str, Backing] = {}
         for at in sorted(set.intersection(*places)):
-            record, said = self._sentences[at]
-            if record.key in found or (on_condition and (says("treats", said.text) or said.drugs)):
+            record, sentence = self._sentences[at]
+            if record.key in by_record or (on_condition and (says("treats", sentence.text) or sentence.drugs)):
                 continue
-            told: dict[str, Any] = {
-                "denies": bool(says("denies", said.text)),
-                "hedged": bool(says("supposes", said.text)),
+            features: dict[str, Any] = {
+                "denies": bool(says("denies", sentence.text)),
+                "hedged": bool(says("supposes", sentence.text)),
             }
-            found[record.key] = _backing(record, "sentence", quote=" ".join(said.quote.split()), **told)
-        return list(found.values())
+            by_record[record.key] = _make_backing(
+                record, "sentence", quote=" ".join(sentence.quote.split()), **features
+            )
+        return list(by_record.values())
 
-    def _places_of(self, names: Iterable[frozenset[str]], symbols: Iterable[str] = ()) -> set[int]:
+    def _find_places(self, names: Iterable[frozenset[str]], symbols: Iterable[str] = ()) -> set[int]:
         """Find sentences with any of the names as a phrase, or any of the symbols."""
-        found = set[int]().union(*(self._holding.get(symbol, set()) for symbol in symbols))
+        places = set[int]().union(*(self._holding.get(symbol, set()) for symbol in symbols))
         for words in filter(None, names):
             together = set.intersection(*(self._holding.get(word, set()) for word in words))
-            found |= {at for at in together - found if len(words) == 1 or self._is_phrase(words, at)}
-        return found
+            places |= {at for at in together - places if len(words) == 1 or self._is_phrase(words, at)}
+        return places
 
     def _is_phrase(self, words: frozenset[str], at: int) -> bool:
         """Whether words are together in a sentence, in any order, with at most one other word between."""
-        said = [stem(word) for word in content_words(self._sentences[at][1].quote)]
+        sentence = [stem(word) for word in content_words(self._sentences[at][1].quote)]
         size = len(words) + 1
-        return any(words <= set(said[place : place + size]) for place in range(max(1, len(said) - size + 1)))
+        return any(words <= set(sentence[place : place + size]) for place in range(max(1, len(sentence) - size + 1)))
+
+
+class SignedAction(NamedTuple):
+    """What a drug does to genes, by a drug database."""
+
+    key: str
+    """Of the record."""
+    drug: str
+    is_approved: bool
+    """For the condition asked about."""
+    genes: frozenset[str]
+    sign: int
+    """1 for drugs that strengthen what the genes do, -1 for those that weaken it, as `parse_sign` reads it."""
 
 
 class MechanismGraph:
     """How drugs might act on the condition asked about, by all records found."""
 
-    def __init__(self, pool: Sequence[Evidence], asked: Question, drugs: Iterable[str]) -> None:
-        self._asked, self._pool = asked, [readable(record) for record in pool]
-        self.disease = Node("disease", " and ".join(asked.conditions) or " ".join(asked.terms) or asked.text)
+    def __init__(self, pool: Sequence[Evidence], question: Question, drugs: Iterable[str]) -> None:
+        self._asked = question
+        self._pool = [readable(record) for record in pool]
+        self.disease = Node("disease", " and ".join(question.conditions) or " ".join(question.terms) or question.text)
         self._after: dict[Node, dict[Node, Step]] = {self.disease: {}}
         self._drugs = {drug: Node("drug", drug) for drug in dict.fromkeys(drugs)}
         self._names: dict[Node, list[str]] = {}
@@ -267,21 +289,18 @@ class MechanismGraph:
         self._unplaced: dict[str, dict[str, None]] = {}
         self._causal: dict[str, float] = {}
         entries = [(record, record.record) for record in self._pool]
-        self._entries = [
-            (record, said)
-            for record, said in entries
-            if isinstance(said, Disease) and is_condition(said.disease or "", asked)
-        ]
-        self._proteins = {
-            said.gene_symbol: (record, said)
-            for record, said in entries
-            if isinstance(said, Protein) and said.gene_symbol and not said.organism
-        }
-        approved = {drug for drug, phase in list_developed(asked, self._pool).items() if phase >= APPROVED_PHASE}
-        self._signed = list[tuple[str, str, bool, frozenset[str], int]]()
-        for record, said in entries:
-            if isinstance(said, Drug) and said.drug:
-                self._add_actions(record, said, canonical_drug(said.drug) or said.drug, approved)
+        self._entries: list[tuple[Evidence, Disease]] = []
+        self._proteins: dict[str, tuple[Evidence, Protein]] = {}
+        for record, entry in entries:
+            if isinstance(entry, Disease) and is_condition(entry.disease or "", question):
+                self._entries.append((record, entry))
+            elif isinstance(entry, Protein) and entry.gene_symbol and not entry.organism:
+                self._proteins[entry.gene_symbol] = (record, entry)
+        approved = {drug for drug, phase in list_developed(question, self._pool).items() if phase >= APPROVED_PHASE}
+        self._actions: list[SignedAction] = []
+        for record, entry in entries:
+            if isinstance(entry, Drug) and entry.drug:
+                self._add_actions(record, entry, canonical_drug(entry.drug) or entry.drug, approved)
         self._add_involved()
         for target, genes in self._genes.items():
             for record, protein in (self._proteins[gene] for gene in sorted(genes) if gene in self._proteins):
@@ -294,7 +313,7 @@ class MechanismGraph:
     def involved(self) -> list[Step]:
         """Steps of what is involved in the condition, surest first, without processes that only share a protein."""
         steps = [ends[self.disease] for ends in self._after.values() if self.disease in ends]
-        own = [step for step in steps if any(each.basis != "shared protein" for each in step.backings)]
+        own = [step for step in steps if {backing.basis for backing in step.backings} - {"shared protein"}]
         return sorted(own, key=lambda step: (-step.weight, step.start.name))
 
     def about(self, process: Node) -> tuple[str, str] | None:
@@ -310,9 +329,9 @@ class MechanismGraph:
     def genetic_support(self, target: Node) -> tuple[str, float] | None:
         """Return the key of the condition's Open Targets entry and a target's genetic score; None if there is none."""
         for record, entry in self._entries:
-            for each in entry.targets:
-                if each.get("symbol") in self._genes.get(target, ()) and "genetic" in each:
-                    return record.key, float(each["genetic"])
+            for target_row in entry.targets:
+                if target_row.get("symbol") in self._genes.get(target, ()) and "genetic" in target_row:
+                    return record.key, float(target_row["genetic"])
         return None
 
     def function_of(self, target: Node) -> tuple[str, str] | None:
@@ -325,10 +344,11 @@ class MechanismGraph:
 
     def acting_on(self, node: Node) -> list[str]:
         """List the graph's drugs that act on a target, or on any target in a process, by name."""
-        before = self._before(node)
+        earlier = self._list_before(node)
         if node.kind == "process":
-            before += [drug for target in before for drug in self._before(target)]
-        return sorted({each.name for each in before if each.kind == "drug"})
+            for target in list(earlier):
+                earlier += self._list_before(target)
+        return sorted({start.name for start in earlier if start.kind == "drug"})
 
     def chain(self, drug: str) -> Chain:
         """Find the best path from a drug to the condition; steps without evidence are marked as missing.
@@ -337,37 +357,40 @@ class MechanismGraph:
         direction to all approved drugs, and at most `MOST_UNDIRECTED` if no approved drug shows the direction.
         """
         start = self._drugs.get(drug, Node("drug", drug))
-        if not (targets := self._after.get(start)):
+        targets = self._after.get(start)
+        if not targets:
             acts = "; ".join(self._unplaced.get(drug, ()))
             unknown = f"no record names a target of {drug}{f', only what it does: {acts}' if acts else ''}"
-            open_end = [self._step(start, self.disease)]
+            open_end = [self._get_step(start, self.disease)]
             return Chain(drug=drug, steps=open_end, confidence=0.0, arithmetic="0", missing=[unknown])
-        whole = [way for way in self._ways(start) if all(step.weight for step in way)]
+        whole = list(filter(_is_whole, self._walk_ways(start)))
         missing = list[str]()
         unlinked: Step | None = None
         if whole:
-            steps = min(whole, key=lambda way: (-_product(way), len(way), *(step.end.name for step in way)))
+            steps = min(whole, key=_rank_way)
         else:
             first = max(targets.values(), key=lambda step: step.weight)
-            target, steps = first.end, [first, self._step(first.end, self.disease)]
-            missing = [
-                f"no record connects {step.start.name} with {step.end.name}" for step in steps if step.is_missing
-            ]
-            unlinked = self._best_known_process(target)
+            target = first.end
+            steps = [first, self._get_step(target, self.disease)]
+            gaps = [step for step in steps if step.is_missing]
+            missing = [f"no record connects {step.start.name} with {step.end.name}" for step in gaps]
+            unlinked = self._choose_process(target)
             if unlinked is None:
                 missing.append(f"no record names a process of {target.name}")
         factors = [f"{step.weight:.2f}" if step.weight else f"{GAP:g} for the missing step" for step in steps]
-        confidence = round(_product(steps), 2)
+        confidence = round(_multiply_weights(steps), 2)
         arithmetic = f"{' × '.join(factors)} = {confidence:.2f}"
 
         genes = self._genes.get(steps[0].end, frozenset())
-        own = {sign for _, name, _, held, sign in self._signed if name == drug and held & genes}
-        others = [each for each in self._signed if each[2] and each[3] & genes]
-        helping = {sign for *_, sign in others}
-        is_known = len(own) == len(helping) == 1
-        is_opposite = is_known and own != helping
+        on_target = [action for action in self._actions if action.genes & genes]
+        approved = [action for action in on_target if action.is_approved]
+        own_signs = {action.sign for action in on_target if action.drug == drug}
+        helping_signs = {action.sign for action in approved}
+        is_known = len(own_signs) == len(helping_signs) == 1
+        is_opposite = is_known and own_signs != helping_signs
         if is_opposite:
-            confidence, arithmetic = 0.0, f"{arithmetic} × 0, since approved drugs act the other way"
+            confidence = 0.0
+            arithmetic = f"{arithmetic} × 0, since approved drugs act the other way"
         elif not is_known and confidence > MOST_UNDIRECTED:
             confidence = MOST_UNDIRECTED
             arithmetic = f"{arithmetic}, {MOST_UNDIRECTED:g} at most since the direction is unknown"
@@ -377,14 +400,14 @@ class MechanismGraph:
             confidence=confidence,
             arithmetic=arithmetic,
             direction="opposite" if is_opposite else "same" if is_known else "unknown",
-            compared=list(dict.fromkeys(name for _, name, *_ in others)) if is_known else [],
-            opposing=list(dict.fromkeys(key for key, *_ in others)) if is_opposite else [],
+            compared=list(dict.fromkeys(action.drug for action in approved)) if is_known else [],
+            opposing=list(dict.fromkeys(action.key for action in approved)) if is_opposite else [],
             others=max(0, len(whole) - 1),
             missing=missing,
             unlinked=unlinked,
         )
 
-    def _best_known_process(self, target: Node) -> Step | None:
+    def _choose_process(self, target: Node) -> Step | None:
         """Return the step to the process of a target that most records give; None if none gives any.
 
         Of several, Reactome's pathways come before the Gene Ontology's processes, since both Open Targets and UniProt
@@ -400,47 +423,52 @@ class MechanismGraph:
 
         return min(steps, key=rank)
 
-    def _ways(self, start: Node) -> Iterator[list[Step]]:
+    def _walk_ways(self, start: Node) -> Iterator[list[Step]]:
         """Yield the paths from a node to the condition; a target or a process leads to no earlier kind of node."""
         for end, step in self._after[start].items():
             if end == self.disease:
                 yield [step]
             else:
-                yield from ([step, *further] for further in self._ways(end))
+                yield from ([step, *further] for further in self._walk_ways(end))
 
-    def _before(self, node: Node) -> list[Node]:
+    def _list_before(self, node: Node) -> list[Node]:
         return [start for start, ends in self._after.items() if node in ends]
 
-    def _step(self, start: Node, end: Node) -> Step:
+    def _get_step(self, start: Node, end: Node) -> Step:
         missing = Step(start=start, end=end, relation="is not known to bear on")
         return self._after.get(start, {}).get(end, missing)
 
-    def _back(self, start: Node, end: Node, relation: str, *given: Backing) -> None:
+    def _back(self, start: Node, end: Node, relation: str, *evidence: Backing) -> None:
         """Add evidence for a step; the first one added names the relation."""
-        if given:
+        if evidence:
             step = self._after.setdefault(start, {}).get(end) or Step(start=start, end=end, relation=relation)
-            told = [*step.backings, *(each for each in given if each not in step.backings)]
-            self._after[start][end] = step.model_copy(update={"backings": told})
+            backings = [*step.backings, *(backing for backing in evidence if backing not in step.backings)]
+            self._after[start][end] = step.model_copy(update={"backings": backings})
             self._after.setdefault(end, {})
 
-    def _target(self, genes: Sequence[str], name: str, number: str, organism: str = "") -> Node:
-        wanted = frozenset(genes)
-        if wanted and (known := next((node for node, held in self._genes.items() if held == wanted), None)):
-            self._names[known] += [name]
-            return known
-        shown = ", ".join(genes) if 0 < len(genes) <= MAX_SHOWN_GENES else name or ", ".join(genes[:MAX_SHOWN_GENES])
-        node = Node("target", f"{shown} of {organism}" if organism else shown, number)
-        self._genes[node] = wanted
+    def _find_target(self, genes: Sequence[str], name: str, number: str, organism: str = "") -> Node:
+        own_genes = frozenset(genes)
+        same = [node for node, node_genes in self._genes.items() if node_genes == own_genes]
+        if own_genes and same:
+            self._names[same[0]] += [name]
+            return same[0]
+        are_few = 0 < len(genes) <= MAX_SHOWN_GENES
+        title = ", ".join(genes) if are_few else name or ", ".join(genes[:MAX_SHOWN_GENES])
+        node = Node("target", f"{title} of {organism}" if organism else title, number)
+        self._genes[node] = own_genes
         self._names.setdefault(node, []).extend([*genes, name])
         return node
 
     def _add_actions(self, record: Evidence, entry: Drug, name: str, approved: set[str]) -> None:
         """Add the targets that a drug database gives, and in which direction the drug acts on them."""
         for mechanism in entry.mechanisms:
-            genes, target_name = mechanism.get("gene_symbols") or [], mechanism.get("target_name") or ""
-            action, kind = mechanism.get("mechanism_of_action") or "", mechanism.get("action_type") or ""
-            if sign := sign_of(kind):
-                self._signed.append((record.key, name, name in approved, frozenset(genes), sign))
+            genes = mechanism.get("gene_symbols") or []
+            target_name = mechanism.get("target_name") or ""
+            action = mechanism.get("mechanism_of_action") or ""
+            kind = mechanism.get("action_type") or ""
+            sign = parse_sign(kind)
+            if sign:
+                self._actions.append(SignedAction(record.key, name, name in approved, frozenset(genes), sign))
             if (drug := self._drugs.get(name)) is None:
                 continue
             if not (genes or target_name):
@@ -448,85 +476,97 @@ class MechanismGraph:
                 continue
             accessions = mechanism.get("uniprot_ids") or []
             number = accessions[0] if len(accessions) == 1 else mechanism.get("target_id") or ""
-            target = self._target(genes, target_name, number, mechanism.get("organism") or "")
+            target = self._find_target(genes, target_name, number, mechanism.get("organism") or "")
             basis: Basis = "action" if kind or action else "action not named"
             quote = next((line for line in record.content.splitlines() if action and action in line), "")
             relation = action or (kind or "acts on").lower()
-            self._back(drug, target, relation, _backing(record, basis, entry.chembl_id or "", quote))
+            self._back(drug, target, relation, _make_backing(record, basis, entry.chembl_id or "", quote))
             self._add_processes(target, record, mechanism.get("pathways") or ())
 
     def _add_processes(self, target: Node, record: Evidence, paths: Iterable[Any]) -> None:
         for path in paths:
             process = Node("process", path["name"], path["id"])
-            self._back(target, process, _TAKES_PART, _backing(record, "membership", path["id"]))
+            self._back(target, process, _TAKES_PART, _make_backing(record, "membership", path["id"]))
 
     def _add_involved(self) -> None:
         """Add the proteins that databases link to the condition."""
         for record, entry in self._entries:
-            has_kinds = any("genetic" in each or "pathway" in each for each in entry.targets)
-            for each in entry.targets:
-                if isinstance(score := each.get("score"), int | float) and (symbol := each.get("symbol")):
-                    number = entry.disease_id or ""
-                    self._involve(symbol, _backing(record, "association", number, score=min(1.0, score)))
+            has_kinds = any("genetic" in target or "pathway" in target for target in entry.targets)
+            number = entry.disease_id or ""
+            for target in entry.targets:
+                score = target.get("score")
+                symbol = target.get("symbol")
+                if isinstance(score, int | float) and symbol:
+                    self._involve(symbol, _make_backing(record, "association", number, score=min(1.0, score)))
                     if has_kinds:  # drugs and papers on a protein do not link its processes to the condition
                         before = self._causal.get(symbol, 0.0)  # of another entry on the condition
-                        self._causal[symbol] = max(before, each.get("genetic", 0.0), each.get("pathway", 0.0))
+                        self._causal[symbol] = max(before, target.get("genetic", 0.0), target.get("pathway", 0.0))
         for gene, (record, protein) in self._proteins.items():
             for part in protein.diseases:
                 sentence = f"{part['name']}: {part['note']}" if part.get("note") else part["name"]
                 if is_condition(part["name"], self._asked):
                     quote = sentence if sentence in record.content else ""  # text addressed to machines was removed
-                    self._involve(gene, _backing(record, "involvement", part.get("id", ""), quote))
+                    self._involve(gene, _make_backing(record, "involvement", part.get("id", ""), quote))
 
     def _involve(self, symbol: str, backing: Backing) -> None:
         targets = [node for node, genes in self._genes.items() if symbol in genes]
         if not targets:
             _, protein = self._proteins.get(symbol, (None, Protein()))
-            targets = [self._target([symbol], protein.protein_name or "", protein.uniprot_id or "")]
+            targets = [self._find_target([symbol], protein.protein_name or "", protein.uniprot_id or "")]
         for node in targets:
             self._back(node, self.disease, _HAS_A_PART, backing)
 
     def _add_sentences(self) -> None:
         """Add steps found in sentences of publications."""
         targets = {target: Names(self._names[target]) for target in self._genes}
-        processes = {process: Names([process.name]) for process in self._processes()}
+        processes = {process: Names([process.name]) for process in self._list_processes()}
         drugs = {drug: Names([drug.name, *drug_synonyms(drug.name)]) for drug in self._drugs.values()}
-        found = SentenceIndex(self._pool, self._asked, [*targets.values(), *processes.values(), *drugs.values()])
+        index = SentenceIndex(self._pool, self._asked, [*targets.values(), *processes.values(), *drugs.values()])
         for node, names in {**targets, **processes}.items():
-            self._back(node, self.disease, _HAS_A_PART, *found.backings(names, on_condition=True))
+            self._back(node, self.disease, _HAS_A_PART, *index.find_backings(names, on_condition=True))
         for target, names in targets.items():
-            for drug in [node for node in self._before(target) if node in drugs]:
-                self._back(drug, target, "acts on", *found.backings(names, drugs[drug]))
+            for drug in [node for node in self._list_before(target) if node in drugs]:
+                self._back(drug, target, "acts on", *index.find_backings(names, drugs[drug]))
 
     def _add_shared(self) -> None:
         """Link processes to the condition through proteins involved in both.
 
         If Open Targets gives its evidence by kind, only genetic and pathway evidence counts for a protein.
         """
-        for process in self._processes():
-            for target in self._before(process):
-                step = self._step(target, self.disease)
+        for process in self._list_processes():
+            for target in self._list_before(process):
+                step = self._get_step(target, self.disease)
                 causal = [self._causal[gene] for gene in self._genes[target] if gene in self._causal]
                 alone = {"score": max(causal)} if causal else {}
-                told = [b.model_copy(update=alone) if b.basis == "association" else b for b in step.backings]
-                if weight := weight_of(told) if told else 0.0:
+                backings = [b.model_copy(update=alone) if b.basis == "association" else b for b in step.backings]
+                if weight := weigh(backings) if backings else 0.0:
                     first = step.quoted or step.backings[0]
                     shared = {"basis": "shared protein", "number": target.name, "score": weight}
                     backing = first.model_copy(update={**shared, "denies": False, "hedged": False})
                     self._back(process, self.disease, f"holds {target.name}, which {_HAS_A_PART}", backing)
 
-    def _processes(self) -> list[Node]:
+    def _list_processes(self) -> list[Node]:
         """List pathways and processes by name."""
-        found = (node for node in self._after if node.kind == "process")
-        return sorted(found, key=lambda node: (node.name, node.number))
+        processes = (node for node in self._after if node.kind == "process")
+        return sorted(processes, key=lambda node: (node.name, node.number))
 
 
-def _product(way: Iterable[Step]) -> float:
+def _multiply_weights(way: Iterable[Step]) -> float:
     return math.prod(step.weight or GAP for step in way)
 
 
-def _backing(record: Evidence, basis: Basis, number: str = "", quote: str = "", **told: Any) -> Backing:
-    return Backing(key=record.key, source=record.citation.source, basis=basis, number=number, quote=quote, **told)
+def _is_whole(way: Iterable[Step]) -> bool:
+    """Whether each step of a path has evidence that counts."""
+    return all(step.weight for step in way)
+
+
+def _rank_way(way: Sequence[Step]) -> tuple[Any, ...]:
+    """Best evidence first, then the shortest path; names settle the rest, so that runs agree."""
+    return (-_multiply_weights(way), len(way), *(step.end.name for step in way))
+
+
+def _make_backing(record: Evidence, basis: Basis, number: str = "", quote: str = "", **features: Any) -> Backing:
+    return Backing(key=record.key, source=record.citation.source, basis=basis, number=number, quote=quote, **features)
 
 
 class MechanismHypothesis(BaseModel, extra="forbid"):
@@ -567,7 +607,7 @@ def _quote_name(name: str) -> str:
     parts = [part.strip() for part in name.split(",")]
     if len(parts) > 1 and all(part[:1].isupper() and is_code(part, 2, 12, "-") for part in parts):
         return f"({' OR '.join(parts)})"
-    plain = bare_name(name, "'-")
+    plain = remove_syntax(name, "'-")
     return f'"{plain}"' if " " in plain else plain
 
 
@@ -578,36 +618,45 @@ class MechanismFindings(NamedTuple):
     graph: MechanismGraph
 
 
-def assess(candidates: Sequence[Candidate], pool: Sequence[Evidence], asked: Question) -> MechanismFindings:
-    graph = MechanismGraph(pool, asked, [candidate.drug for candidate in candidates])
+def assess(candidates: Sequence[Candidate], pool: Sequence[Evidence], question: Question) -> MechanismFindings:
+    """Follow each candidate from its target to the condition, and write the hypotheses that come of it."""
+    graph = MechanismGraph(pool, question, [candidate.drug for candidate in candidates])
     chains = {candidate.drug: graph.chain(candidate.drug) for candidate in candidates}
-    found = list[MechanismHypothesis]()
+    hypotheses: list[MechanismHypothesis] = []
+    gaps: list[str] = []
     for candidate in candidates:
-        chain, appraisal = chains[candidate.drug], candidate.appraisal
-        target, process = chain.node("target"), chain.process
-        if target is None:
-            continue
-        tested = [_quote_name(node.name) for node in (target, process) if node and chain.missing]
-        found.append(
-            MechanismHypothesis(
-                drug=candidate.drug,
-                target=target.name,
-                pathway=process.name if process else NOT_REPORTED,
-                effect="; ".join(candidate.mechanisms[:MAX_EFFECT]) or chain.steps[0].relation,
-                confidence=chain.confidence,
-                supporting_evidence=list(dict.fromkeys([*chain.keys(), *appraisal.supporting])),
-                contradicting_evidence=list(
-                    dict.fromkeys([*chain.opposing, *chain.keys(denying=True), *appraisal.contradicting])
-                ),
-                search_suggestions=[f"{each} AND {_quote_name(graph.disease.name)}" for each in tested],
-            )
-        )
-    ranked = sorted(found, key=lambda each: -each.confidence)
-    queries = [query for each in ranked[:RECOMMENDED] for query in each.to_search_queries()]
+        chain = chains[candidate.drug]
+        if chain.node("target"):
+            hypotheses.append(_write_hypothesis(candidate, chain, graph.disease))
+    for chain in chains.values():
+        gaps += chain.missing
+    ranked = sorted(hypotheses, key=lambda hypothesis: -hypothesis.confidence)
+    queries: list[str] = []
+    for hypothesis in ranked[:RECOMMENDED]:
+        queries += hypothesis.to_search_queries()
     assessment = HypothesisAssessment(
         hypotheses=ranked,
         primary_hypothesis=ranked[0] if ranked else None,
-        knowledge_gaps=list(dict.fromkeys(gap for chain in chains.values() for gap in chain.missing)),
+        knowledge_gaps=list(dict.fromkeys(gaps)),
         recommended_searches=list(dict.fromkeys(queries)),
     )
     return MechanismFindings(assessment, chains, graph)
+
+
+def _write_hypothesis(candidate: Candidate, chain: Chain, disease: Node) -> MechanismHypothesis:
+    """Write how a candidate may act; links that no record supports become searches."""
+    target = chain.node("target")
+    process = chain.process
+    unproven = [_quote_name(node.name) for node in (target, process) if node and chain.missing]
+    appraisal = candidate.appraisal
+    contradicting = [*chain.opposing, *chain.keys(denying=True), *appraisal.contradicting]
+    return MechanismHypothesis(
+        drug=candidate.drug,
+        target=target.name if target else NOT_REPORTED,
+        pathway=process.name if process else NOT_REPORTED,
+        effect="; ".join(candidate.mechanisms[:MAX_EFFECT]) or chain.steps[0].relation,
+        confidence=chain.confidence,
+        supporting_evidence=list(dict.fromkeys([*chain.keys(), *appraisal.supporting])),
+        contradicting_evidence=list(dict.fromkeys(contradicting)),
+        search_suggestions=[f"{name} AND {_quote_name(disease.name)}" for name in unproven],
+    )

@@ -7,6 +7,7 @@ import re
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from importlib import import_module
+from itertools import chain
 from typing import Any, Generic, ParamSpec, Self, TypeVar, cast, overload
 
 from autogen_core import Component
@@ -71,35 +72,35 @@ class EvidenceFunction(EvidenceTool[BaseModel], Component[EvidenceFunctionConfig
         return {GivenOrigin("", self.name).source: partial(self._ask_function, args, transport)}
 
     def _describe(self, args: BaseModel) -> str:
-        said = args.model_dump(mode="json", exclude_defaults=True)
-        only = said.get("query") or (next(iter(said.values())) if len(said) == 1 else None)
-        return one_line(only if isinstance(only, str) else json.dumps(said, ensure_ascii=False))
+        arguments = args.model_dump(mode="json", exclude_defaults=True)
+        only = arguments.get("query") or (next(iter(arguments.values())) if len(arguments) == 1 else None)
+        return one_line(only if isinstance(only, str) else json.dumps(arguments, ensure_ascii=False))
 
     async def _ask_function(self, args: BaseModel, transport: Transport) -> SourceReply:
-        said = {name: getattr(args, name) for name in type(args).model_fields}
+        arguments = {name: getattr(args, name) for name in type(args).model_fields}
         source = GivenOrigin("", self.name).source
         try:
-            value = await self._call(said)
+            value = await self._call(arguments)
         except SearchError:
             raise
         except Exception as error:
             words = one_line(_ADDRESS.sub("(an address)", str(error)), _LONGEST_ERROR)
             reason = f"the function {self.name} raised {type(error).__name__}{f': {words}' if words else ''}"
             raise UnreadableReply(source, reason) from error
-        text, is_typed = _as_text(value)
-        taken = await take_in(text, GivenOrigin("", self.name, is_typed), self._describe(args), transport)
-        if taken.reply is not None:
-            return taken.reply
+        text, is_typed = _convert_result(value)
+        intake = await take_in(text, GivenOrigin("", self.name, is_typed), self._describe(args), transport)
+        if intake.reply is not None:
+            return intake.reply
         is_empty = value is None or (isinstance(value, Sequence | dict) and not value)
-        warnings = [] if is_empty else [*taken.problems, NOTHING]
+        warnings = [] if is_empty else [*intake.problems, NOTHING]
         status = Status.EMPTY if is_empty else Status.PARTIAL
         return SourceReply(source=source, query=self._describe(args), status=status, warnings=warnings)
 
-    async def _call(self, said: dict[str, Any]) -> Any:
+    async def _call(self, arguments: dict[str, Any]) -> Any:
         function = cast(Callable[..., Any], self.function)
         if inspect.iscoroutinefunction(function):
-            return await function(**said)
-        value = await asyncio.to_thread(function, **said)
+            return await function(**arguments)
+        value = await asyncio.to_thread(function, **arguments)
         return await value if isinstance(value, Awaitable) else value
 
     def _to_config(self) -> EvidenceFunctionConfig:
@@ -112,13 +113,13 @@ class EvidenceFunction(EvidenceTool[BaseModel], Component[EvidenceFunctionConfig
     @classmethod
     def _from_config(cls, config: EvidenceFunctionConfig) -> Self:
         """Return the tool that a module defines: nothing of the configuration is run as code."""
-        found = getattr(import_module(config.module), config.name, None)
-        if not isinstance(found, cls):
+        function = getattr(import_module(config.module), config.name, None)
+        if not isinstance(function, cls):
             raise UsageError(f"{config.module} has no function {config.name} under @tool")
-        return found
+        return function
 
 
-def _as_text(value: Any) -> tuple[str, bool]:
+def _convert_result(value: Any) -> tuple[str, bool]:
     """Return a function's result as text to be read, and whether it is `Evidence`."""
     if isinstance(value, str):
         return value, False
@@ -127,13 +128,13 @@ def _as_text(value: Any) -> tuple[str, bool]:
     if isinstance(value, SourceReply):
         value = value.records
     if isinstance(value, ToolReply):
-        value = [record for reply in value.replies for record in reply.records]
+        value = list(chain.from_iterable(reply.records for reply in value.replies))
     items = [value] if isinstance(value, Evidence) else value
     is_typed = isinstance(items, Sequence) and all(isinstance(item, Evidence) for item in items)
-    return json.dumps(items, default=_as_data, ensure_ascii=False), is_typed
+    return json.dumps(items, default=_convert_object, ensure_ascii=False), is_typed
 
 
-def _as_data(value: Any) -> Any:
+def _convert_object(value: Any) -> Any:
     return value.model_dump(mode="json") if isinstance(value, BaseModel) else str(value)
 
 

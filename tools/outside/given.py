@@ -15,7 +15,7 @@ from pydantic import ValidationError
 from ..records.enclosure import blocks, visible
 from ..records.evidence import UNKNOWN_DATE, Citation, Evidence, checked_identifier, date_parts
 from ..records.kinds import KINDS, read
-from ..sources.studies.leads import Lead, numbers_in
+from ..sources.studies.leads import Lead, find_numbers
 
 MOST_CHARACTERS = 1_000_000  # of a result; the rest is not read
 MOST_LITERAL = 300_000  # characters of what Python prints, which takes far longer to parse than JSON
@@ -102,25 +102,25 @@ def read_result(text: str, origin: GivenOrigin) -> Given:
         text: the result as models get it.
         origin: who gave it.
     """
-    given = Given()
+    result = Given()
     if len(text) > MOST_CHARACTERS:
-        given.problems.append(f"only the first {MOST_CHARACTERS:,} of {len(text):,} characters were read")
+        result.problems.append(f"only the first {MOST_CHARACTERS:,} of {len(text):,} characters were read")
         text = text[:MOST_CHARACTERS]
     walk = _Walk(origin)
     try:
-        for value in _values(text, given.problems):
+        for value in _list_values(text, result.problems):
             walk.see(value, 0)
     except _TooMuch as error:
-        given.problems.append(str(error))
+        result.problems.append(str(error))
     words = " ".join(walk.words) if walk.words else text
     works = walk.works
     if not works:
-        works = [GivenWork((name,), None) for name in numbers_in(Lead("", visible(words)))]
-    given.works = _each_once(works)
-    if (more := len(given.works) - MOST_WORKS) > 0:
-        given.problems.append(f"{more} of {len(given.works)} publications and trials were left out")
-        given.works = given.works[:MOST_WORKS]
-    return given
+        works = [GivenWork((name,), None) for name in find_numbers(Lead("", visible(words)))]
+    result.works = _drop_repeats(works)
+    if (more := len(result.works) - MOST_WORKS) > 0:
+        result.problems.append(f"{more} of {len(result.works)} publications and trials were left out")
+        result.works = result.works[:MOST_WORKS]
+    return result
 
 
 def declares_evidence(annotation: object) -> bool:
@@ -132,45 +132,47 @@ class _TooMuch(Exception):
     """A result is nested too deep or too long."""
 
 
-def _values(text: str, problems: list[str]) -> Iterator[Any]:
+def _list_values(text: str, problems: list[str]) -> Iterator[Any]:
     """Yield the data in a text: records in blocks, JSON as a whole, in lines or fenced, or what Python prints."""
-    enclosed = [line for block in blocks(text) for line in block.lines if line]
+    enclosed: list[str] = []
+    for block in blocks(text):
+        enclosed += filter(None, block.lines)
     if enclosed:
-        yield from filter(None, map(_json_or_none, enclosed))
+        yield from filter(None, map(_parse_json, enclosed))
         return
     stripped = text.strip()
     parts = _FENCE.findall(stripped) or [stripped]
     for part in parts:
         if not part.startswith(("{", "[", "Evidence(")):
             continue
-        value = _json_or_none(part)
+        value = _parse_json(part)
         if value is None:
-            lines = [_json_or_none(line) for line in part.splitlines() if line.startswith(("{", "["))]
-            value = [line for line in lines if line is not None] or _printed_or_none(part)
+            lines = [_parse_json(line) for line in part.splitlines() if line.startswith(("{", "["))]
+            value = [line for line in lines if line is not None] or _parse_repr(part)
         if value is None:
             problems.append("JSON that cannot be read")
         else:
             yield value
 
 
-def _json_or_none(text: str) -> Any:
+def _parse_json(text: str) -> Any:
     try:
         return json.loads(text)
     except (ValueError, RecursionError):
         return None
 
 
-def _printed_or_none(text: str) -> Any:
+def _parse_repr(text: str) -> Any:
     """Read what Python prints of lists, dictionaries and records; AutoGen hands a function's list to models so."""
-    if len(text) > MOST_LITERAL or _nesting(text) > MOST_DEPTH:
+    if len(text) > MOST_LITERAL or _measure_depth(text) > MOST_DEPTH:
         return None
     try:
-        return _literal(ast.parse(text, mode="eval").body)
+        return _read_literal(ast.parse(text, mode="eval").body)
     except (ValueError, SyntaxError, RecursionError, MemoryError):
         return None
 
 
-def _nesting(text: str) -> int:
+def _measure_depth(text: str) -> int:
     """Return the depth of brackets, those in strings included."""
     depth = deepest = 0
     for sign in text:
@@ -182,25 +184,25 @@ def _nesting(text: str) -> int:
     return deepest
 
 
-def _literal(node: ast.expr) -> Any:
+def _read_literal(node: ast.expr) -> Any:
     """Return the value of a literal or of a printed record; ValueError for anything else."""
     match node:
         case ast.Constant(value=value):
             return value
         case ast.List(elts=items) | ast.Tuple(elts=items) | ast.Set(elts=items):
-            return [_literal(item) for item in items]
+            return [_read_literal(item) for item in items]
         case ast.Dict(keys=keys, values=values):
             pairs = zip(keys, values, strict=True)
-            return {str(_literal(key)): _literal(value) for key, value in pairs if key is not None}
+            return {str(_read_literal(key)): _read_literal(value) for key, value in pairs if key is not None}
         case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int() | float() as value)):
             return -value
         case ast.Call(func=ast.Name(id=name), args=[], keywords=keywords):
-            fields = {str(keyword.arg): _literal(keyword.value) for keyword in keywords}
-            return _with_kind(name, fields)
+            fields = {str(keyword.arg): _read_literal(keyword.value) for keyword in keywords}
+            return _add_kind(name, fields)
     raise ValueError("not a literal")
 
 
-def _with_kind(name: str, fields: dict[str, Any]) -> dict[str, Any]:
+def _add_kind(name: str, fields: dict[str, Any]) -> dict[str, Any]:
     """Name the kind of a printed record, which stands in its class, as in JSON."""
     kinds = {form.__name__: kind for kind, form in KINDS.items()}
     return {**fields, "kind": kinds[name]} if name in kinds else fields
@@ -229,45 +231,46 @@ class _Walk:
                 self.see(item, depth + 1)
 
     def _see_mapping(self, value: Mapping[str, Any], depth: int) -> None:
-        if (record := _as_evidence(value, self.origin)) is not None:
-            self.works.append(_work_of(record, self.origin))
+        if (record := _parse_evidence(value, self.origin)) is not None:
+            self.works.append(_make_work(record, self.origin))
             return
-        flat = _flat(value)
+        flat = _flatten(value)
         work = _read_fields(flat, self.origin)
         if work is not None:
             self.works.append(work)
         for name, kind in _LISTS.items():
             listed = flat.get(name)
             numbers = listed if isinstance(listed, list) else []
-            self.works += [GivenWork((found,), None) for each in numbers if (found := _named(kind, each))]
+            names = filter(None, (_make_identifier(kind, number) for number in numbers))
+            self.works += [GivenWork((name,), None) for name in names]
         for name, item in value.items():
-            if _plain(name) not in _OF_OTHERS:
+            if _simplify_name(name) not in _OF_OTHERS:
                 self.see(item, depth + 1)
 
 
-def _plain(name: object) -> str:
+def _simplify_name(name: object) -> str:
     return re.sub(r"[^a-z]", "", str(name).lower())
 
 
-def _flat(value: Mapping[str, Any]) -> dict[str, Any]:
+def _flatten(value: Mapping[str, Any]) -> dict[str, Any]:
     """Return fields by plain name; those of a registry's modules, which belong to one trial, as if they were one's."""
-    fields = {_plain(name): item for name, item in value.items()}
+    fields = {_simplify_name(name): item for name, item in value.items()}
     modules = fields.get("protocolsection")
     for module in modules.values() if isinstance(modules, Mapping) else ():
         if isinstance(module, Mapping):
-            fields |= {_plain(name): item for name, item in module.items()}
-    for each in _entries(fields.get("articleids")):
-        kind = {"pubmed": "pmid", "doi": "doi", "pmc": "pmcid"}.get(str(each.get("idtype")))
+            fields |= {_simplify_name(name): item for name, item in module.items()}
+    for entry in _list_entries(fields.get("articleids")):
+        kind = {"pubmed": "pmid", "doi": "doi", "pmc": "pmcid"}.get(str(entry.get("idtype")))
         if kind:
-            fields.setdefault(kind, each.get("value"))
+            fields.setdefault(kind, entry.get("value"))
     return fields
 
 
-def _entries(value: Any) -> Iterator[Mapping[str, Any]]:
-    yield from (each for each in value if isinstance(each, Mapping)) if isinstance(value, list) else ()
+def _list_entries(value: Any) -> list[Mapping[str, Any]]:
+    return [entry for entry in value if isinstance(entry, Mapping)] if isinstance(value, list) else []
 
 
-def _named(kind: str, value: Any) -> str | None:
+def _make_identifier(kind: str, value: Any) -> str | None:
     """Return a number in the form of `Evidence.identifiers`; None if it is none."""
     if isinstance(value, bool) or not isinstance(value, str | int):
         return None
@@ -280,53 +283,59 @@ def _named(kind: str, value: Any) -> str | None:
 
 def _read_fields(fields: Mapping[str, Any], origin: GivenOrigin) -> GivenWork | None:
     """Read a publication or trial from its fields; None if they hold none."""
-    names = [_named(kind, fields.get(name)) for name, kind in _IDENTIFIERS.items()]
-    title = _first_text(fields, _TITLES)
+    names = [_make_identifier(kind, fields.get(name)) for name, kind in _IDENTIFIERS.items()]
+    title = _find_text(fields, _TITLES)
     bare = fields.get("id")
     if title:  # else an `id` may be anything's
-        names += [_named(kind, bare) for kind in ("nct_id", "pmid", "doi", "pmcid")]
-        names.append(_named("pmid", fields.get("uid")))
-    known = tuple(dict.fromkeys(name for name in names if name))
-    if not known:
+        names += [_make_identifier(kind, bare) for kind in ("nct_id", "pmid", "doi", "pmcid")]
+        names.append(_make_identifier("pmid", fields.get("uid")))
+    numbers = tuple(dict.fromkeys(name for name in names if name))
+    if not numbers:
         return None
-    text = _first_text(fields, _TEXTS)
-    return GivenWork(known, _their_record(known, title, text, fields, origin) if title and text else None)
+    text = _find_text(fields, _TEXTS)
+    return GivenWork(numbers, _make_record(numbers, title, text, fields, origin) if title and text else None)
 
 
-def _first_text(fields: Mapping[str, Any], names: Iterable[str]) -> str:
+def _find_text(fields: Mapping[str, Any], names: Iterable[str]) -> str:
     for name in names:
         value = fields.get(name)
         if isinstance(value, list):  # an abstract in sections
-            value = " ".join(_words_of(each) for each in value)
-        if isinstance(value, str) and (text := visible(value).strip()):
+            value = " ".join(_join_words(part) for part in value)
+        text = visible(value).strip() if isinstance(value, str) else ""
+        if text:
             return text[:_MOST_TEXT]
     return ""
 
 
-def _words_of(section: Any) -> str:
+def _join_words(section: Any) -> str:
     if isinstance(section, Mapping):
-        return " ".join(each for each in section.values() if isinstance(each, str))
+        return " ".join(part for part in section.values() if isinstance(part, str))
     return section if isinstance(section, str) else ""
 
 
-def _their_record(
+def _make_record(
     names: Sequence[str], title: str, text: str, fields: Mapping[str, Any], origin: GivenOrigin
 ) -> Evidence | None:
-    numbers = {kind: number for kind, _, number in (name.partition(":") for name in reversed(names))}
+    numbers: dict[str, str] = {}
+    for name in reversed(names):  # so that of two numbers of a kind the first stays
+        kind, _, number = name.partition(":")
+        numbers[kind] = number
     is_trial = "nct" in numbers and "pmid" not in numbers
-    said = {"nct_id" if kind == "nct" else kind: number for kind, number in numbers.items()}
+    record_fields: dict[str, Any] = {"nct_id" if kind == "nct" else kind: number for kind, number in numbers.items()}
     citation = Citation(
         source=origin.source,
         title=title,
-        url=_page_of(numbers),
-        date=_date_of(fields),
-        authors=_authors_of(fields.get("authors")),
+        url=_find_address(numbers),
+        date=_find_date(fields),
+        authors=_list_authors(fields.get("authors")),
     )
-    record = read("trial" if is_trial else "publication", {**said, "given_by": origin.label, "has_abstract": True})
+    record = read(
+        "trial" if is_trial else "publication", {**record_fields, "given_by": origin.label, "has_abstract": True}
+    )
     return Evidence(content=f"{citation.title}\n\n{text}", citation=citation, record=record)
 
 
-def _page_of(numbers: Mapping[str, str]) -> str:
+def _find_address(numbers: Mapping[str, str]) -> str:
     """Return the public page of a number, whatever address a stranger gives."""
     pages = {
         "pmid": "https://pubmed.ncbi.nlm.nih.gov/{}/",
@@ -337,30 +346,30 @@ def _page_of(numbers: Mapping[str, str]) -> str:
     return next((page.format(numbers[kind]) for kind, page in pages.items() if kind in numbers), "")
 
 
-def _date_of(fields: Mapping[str, Any]) -> str:
+def _find_date(fields: Mapping[str, Any]) -> str:
     for name in _DATES:
-        found = _DAY.search(str(fields.get(name, ""))[:40])
-        if found:
-            date = "-".join(filter(None, found.groups()))
+        match = _DAY.search(str(fields.get(name, ""))[:40])
+        if match:
+            date = "-".join(filter(None, match.groups()))
             return date if date_parts(date) else UNKNOWN_DATE
     return UNKNOWN_DATE
 
 
-def _authors_of(value: Any) -> list[str]:
+def _list_authors(value: Any) -> list[str]:
     if not isinstance(value, list):
         return []
-    names = [each.get("name") if isinstance(each, Mapping) else each for each in value[:100]]
+    names = [author.get("name") if isinstance(author, Mapping) else author for author in value[:100]]
     return [visible(name)[:100] for name in names if isinstance(name, str) and name.strip()]
 
 
-def _as_evidence(value: Mapping[str, Any], origin: GivenOrigin) -> Evidence | None:
+def _parse_evidence(value: Mapping[str, Any], origin: GivenOrigin) -> Evidence | None:
     """Read data in the form of `Evidence`; None if it is not in it."""
     if not isinstance(value.get("citation"), Mapping) or not isinstance(value.get("content"), str):
         return None
-    said = value.get("metadata") or value.get("record")
+    metadata = value.get("metadata") or value.get("record")
     fields = {name: value[name] for name in ("content", "citation") if name in value}
     try:
-        record = Evidence.model_validate({**fields, "metadata": said or {}}, extra="ignore")
+        record = Evidence.model_validate({**fields, "metadata": metadata or {}}, extra="ignore")
     except ValidationError:
         return None
     if origin.is_typed:
@@ -369,7 +378,7 @@ def _as_evidence(value: Mapping[str, Any], origin: GivenOrigin) -> Evidence | No
     return record.model_copy(update={"citation": citation, "content": record.content[:_MOST_TEXT]})
 
 
-def _work_of(record: Evidence, origin: GivenOrigin) -> GivenWork:
+def _make_work(record: Evidence, origin: GivenOrigin) -> GivenWork:
     data = record.record
     numbers = [("pmid", data.pmid), ("nct", data.nct_id), ("doi", data.doi), ("pmcid", data.pmcid)]
     names = tuple(f"{kind}:{number}" for kind, number in numbers if number)
@@ -378,18 +387,18 @@ def _work_of(record: Evidence, origin: GivenOrigin) -> GivenWork:
     return GivenWork(names, record.noting(given_by=origin.label) if counts else None)
 
 
-def _each_once(works: Iterable[GivenWork]) -> list[GivenWork]:
+def _drop_repeats(works: Iterable[GivenWork]) -> list[GivenWork]:
     """Return each work once, with what is said of it if anything is."""
-    found = list[GivenWork]()
+    distinct = list[GivenWork]()
     places = dict[str, int]()
     for work in works:
         own = work.names or ((work.record.key,) if work.record else ())
-        place = next((places[name] for name in own if name in places), len(found))
-        if place == len(found):
-            found.append(work)
+        place = next((places[name] for name in own if name in places), len(distinct))
+        if place == len(distinct):
+            distinct.append(work)
         else:
-            earlier = found[place]
+            earlier = distinct[place]
             names = tuple(dict.fromkeys([*earlier.names, *work.names]))
-            found[place] = GivenWork(names, earlier.record or work.record)
+            distinct[place] = GivenWork(names, earlier.record or work.record)
         places.update(dict.fromkeys(own, place))
-    return found
+    return distinct

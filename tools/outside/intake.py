@@ -28,7 +28,7 @@ class Taken:
 
 
 async def take_in(
-    text: str, origin: GivenOrigin, asked: str, transport: Transport | None, *, deadline_s: float = DEADLINE_S
+    text: str, origin: GivenOrigin, query: str, transport: Transport | None, *, deadline_s: float = DEADLINE_S
 ) -> Taken:
     """Look up what a result names, and return the records as a reply of that agent's tool.
 
@@ -44,81 +44,81 @@ async def take_in(
         transport: to the sources; None looks nothing up.
         deadline_s: seconds for the look-ups.
     """
-    given = await asyncio.to_thread(read_result, text, origin)
-    if not given.works:
-        return Taken(problems=given.problems)
-    names = [work.names[0] for work in given.works if work.names]
-    found: Numbered | None = None
+    result = await asyncio.to_thread(read_result, text, origin)
+    if not result.works:
+        return Taken(problems=result.problems)
+    names = [work.names[0] for work in result.works if work.names]
+    numbered: Numbered | None = None
     if transport is not None and names:
         with suppress(TimeoutError):
             async with asyncio.timeout(deadline_s):
-                found = await fetch_numbers(names, transport, MOST_TRIALS)
+                numbered = await fetch_numbers(names, transport, MOST_TRIALS)
     is_library = transport is not None and local_library(transport) is not None
     records = list[Evidence]()
     unknown = unfollowed = taken_off = 0
-    for work in given.works:
-        record = _found_record(work, found)
-        if record is None and found is not None and not is_library and _was_answered(work, found, names):
+    for work in result.works:
+        record = _find_record(work, numbered)
+        if record is None and numbered is not None and not is_library and _was_answered(work, numbered, names):
             if origin.is_typed and work.record is not None:
-                records.append(_led_to(_without_numbers(work.record), origin))
+                records.append(_mark_origin(_remove_numbers(work.record), origin))
                 taken_off += 1
             else:
                 unknown += 1
         elif record is None and work.record is None:
             unfollowed += 1
         else:
-            records.append(_led_to(record or work.record, origin))
-    warnings = list(given.problems)
+            records.append(_mark_origin(record or work.record, origin))
+    warnings = list(result.problems)
     if unknown:
-        warnings.append(f"{unknown} of {counted(len(given.works), 'number')} led to no record")
+        warnings.append(f"{unknown} of {counted(len(result.works), 'number')} led to no record")
     if taken_off:
-        warnings.append(f"{taken_off} of {counted(len(given.works), 'number')} taken off, unknown to its source")
+        warnings.append(f"{taken_off} of {counted(len(result.works), 'number')} taken off, unknown to its source")
     if unfollowed:
-        why = _why_unfollowed(transport, found, is_library=is_library)
-        warnings.append(f"{unfollowed} of {counted(len(given.works), 'number')} could not be followed: {why}")
+        why = _explain_unfollowed(transport, numbered, is_library=is_library)
+        warnings.append(f"{unfollowed} of {counted(len(result.works), 'number')} could not be followed: {why}")
     library = local_library(transport) if transport is not None else None
     reply = SourceReply(
         source=origin.source,
-        query=asked,
+        query=query,
         status=Status.PARTIAL if warnings else Status.OK,
         records=records,
         total=len(records),
         warnings=warnings,
-        asked=asked,
+        asked=query,
         asked_at=datetime.now(UTC),
         library=library.summary if library else "",
     )
     return Taken(reply)
 
 
-def _found_record(work: GivenWork, found: Numbered | None) -> Evidence | None:
-    if found is None:
+def _find_record(work: GivenWork, numbered: Numbered | None) -> Evidence | None:
+    if numbered is None:
         return None
-    return next((found.records[name] for name in work.names if name in found.records), None)
+    return next((numbered.records[name] for name in work.names if name in numbered.records), None)
 
 
-def _was_answered(work: GivenWork, found: Numbered, names: Sequence[str]) -> bool:
+def _was_answered(work: GivenWork, numbered: Numbered, names: Sequence[str]) -> bool:
     """Whether the source of a number said that there is none: no request failed, and it was asked for."""
     trials = [name for name in names if name.startswith("nct:")]
-    return bool(work.names) and not found.failures and work.names[0] not in trials[MOST_TRIALS:]
+    return bool(work.names) and not numbered.failures and work.names[0] not in trials[MOST_TRIALS:]
 
 
-def _why_unfollowed(transport: Transport | None, found: Numbered | None, *, is_library: bool) -> str:
+def _explain_unfollowed(transport: Transport | None, numbered: Numbered | None, *, is_library: bool) -> str:
     if transport is None:
         return "there is no connection to the sources"
     if is_library:
         return "the local library does not hold them"
-    if found is None:
+    if numbered is None:
         return "no answer in time"
-    return "; ".join(dict.fromkeys(str(error) for error in found.failures)) or "too many trials at once"
+    return "; ".join(dict.fromkeys(str(error) for error in numbered.failures)) or "too many trials at once"
 
 
-def _without_numbers(record: Evidence) -> Evidence:
+def _remove_numbers(record: Evidence) -> Evidence:
     unnumbered = record.record.model_copy(update=dict.fromkeys(("pmid", "nct_id", "doi", "pmcid")))
     return record.model_copy(update={"record": unnumbered})
 
 
-def _led_to(record: Evidence | None, origin: GivenOrigin) -> Evidence:
+def _mark_origin(record: Evidence | None, origin: GivenOrigin) -> Evidence:
     """Note on a record which agent's tool led to it, besides the sources that have it."""
     assert record is not None
     sources = {record.citation.source, *record.record.found_in, origin.source}

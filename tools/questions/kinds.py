@@ -71,15 +71,15 @@ class Guess(NamedTuple):
     next: QuestionKind
 
 
-def kind_of(text: str, names: Sequence[NamedEntity]) -> Guess:
+def classify_question(text: str, names: Sequence[NamedEntity]) -> Guess:
     """Classify a question by the names in it.
 
     A condition without the words of a question ("metformin PCOS") counts as one on treatment.
     """
     words, _ = mask_names(text, names)
-    if set(words) <= {*MASKS.values(), *question_words("drugs in general"), *_MARKS, "and", "for", "in", "acute"}:
+    if set(words) <= {*MASKS.values(), *get_question_words("drugs in general"), *_MARKS, "and", "for", "in", "acute"}:
         return Guess("treat", 1.0, "uses")
-    likely = softmax(_heads()["kind"].scores(ngrams(words)))
+    likely = softmax(_load_heads()["kind"].scores(list_ngrams(words)))
     first, second = likely.argsort()[::-1][:2]
     return Guess(KINDS[first], float(likely[first]), KINDS[second])
 
@@ -88,19 +88,20 @@ def has_role(
     role: Literal["left out", "of people"], text: str, names: Sequence[NamedEntity], kind: QuestionKind
 ) -> list[NamedEntity]:
     """List the names that a question leaves out ("without triptans"), or the conditions that describe people."""
-    lists = {of_list(each): each for each in lists_of(text, names)}
+    lists = {join_list(names_of_list): names_of_list for names_of_list in group_lists(text, names)}
     words, places = mask_names(text, [*lists])
-    head, found = _heads()[role], list[NamedEntity]()
-    if role == "left out" and set(question_words("excludes")).isdisjoint(words):
-        return found
+    head = _load_heads()[role]
+    roles = list[NamedEntity]()
+    if role == "left out" and set(get_question_words("excludes")).isdisjoint(words):
+        return roles
     for name, place in places.items():
-        apart, there = head.scores(surroundings(words, place, kind))
+        apart, there = head.scores(list_surroundings(words, place, kind))
         if there > apart and (name.kind == "condition" or role == "left out"):
-            found += lists[name]
-    return found
+            roles += lists[name]
+    return roles
 
 
-def lists_of(text: str, names: Sequence[NamedEntity]) -> list[list[NamedEntity]]:
+def group_lists(text: str, names: Sequence[NamedEntity]) -> list[list[NamedEntity]]:
     """Group names that stand in a list, which share what they do in a question: "SSRIs, lithium or mirtazapine"."""
     lists = list[list[NamedEntity]]()
     for name in names:
@@ -112,17 +113,17 @@ def lists_of(text: str, names: Sequence[NamedEntity]) -> list[list[NamedEntity]]
     return lists
 
 
-def of_list(names: Sequence[NamedEntity]) -> NamedEntity:
+def join_list(names: Sequence[NamedEntity]) -> NamedEntity:
     return names[0]._replace(end=names[-1].end) if names[1:] else names[0]
 
 
-def question_words(row: str) -> tuple[str, ...]:
+def get_question_words(row: str) -> tuple[str, ...]:
     return cue_list(row, __package__)
 
 
 def asks_yes_or_no(text: str) -> bool:
     """Whether a question begins like a yes-or-no question."""
-    return text.lower().split(maxsplit=1)[0] in question_words("yes or no")
+    return text.lower().split(maxsplit=1)[0] in get_question_words("yes or no")
 
 
 def mask_names(text: str, names: Sequence[NamedEntity]) -> tuple[list[str], dict[NamedEntity, int]]:
@@ -135,24 +136,27 @@ def mask_names(text: str, names: Sequence[NamedEntity]) -> tuple[list[str], dict
     >>> mask_names("Which triptans fail in migraine?", names)[0]
     ['which', 'CLASS', 'fail', 'in', 'COND', '?']
     """
-    words, places = list[str](), dict[NamedEntity, int]()
-    starts, end = {name.start: name for name in names}, 0
+    words = list[str]()
+    places = dict[NamedEntity, int]()
+    starts = {name.start: name for name in names}
+    end = 0
     for token in tokens(text):
         if token.start < end:
             continue
-        words += (each for each in text[end : token.start] if each in _MARKS)
+        words += (mark for mark in text[end : token.start] if mark in _MARKS)
         end = token.end
         if name := starts.get(token.start):
-            places[name], end = len(words), name.end
+            places[name] = len(words)
+            end = name.end
             words.append(MASKS[name.kind])
             if name.kind == "condition" and canonical_condition(name.text) is None:
-                words += [each.key for each in tokens(name.text)]
+                words += [word.key for word in tokens(name.text)]
         else:
             words.append(token.key)
-    return [*words, *(each for each in text[end:] if each in _MARKS)], places
+    return [*words, *(mark for mark in text[end:] if mark in _MARKS)], places
 
 
-def ngrams(words: Sequence[str]) -> Iterator[str]:
+def list_ngrams(words: Sequence[str]) -> Iterator[str]:
     """Yield the features that show the kind of a question: up to three words in a row, and beginnings of long words."""
     framed = ["^", *words, "$"]
     for size in (1, 2, 3):
@@ -160,12 +164,13 @@ def ngrams(words: Sequence[str]) -> Iterator[str]:
     yield from (f"{word[:_STEM]}*" for word in words if len(word) > _STEM)
 
 
-def surroundings(words: Sequence[str], place: int, kind: QuestionKind) -> Iterator[str]:
+def list_surroundings(words: Sequence[str], place: int, kind: QuestionKind) -> Iterator[str]:
     """Yield the features that show what a name does in a question: the words around it, in place and in any order."""
     left = ["^"] * _WINDOW + list(words[max(0, place - _WINDOW) : place])
     right = [*words[place + 1 : place + 1 + _WINDOW], *["$"] * _WINDOW]
     for distance in range(1, _WINDOW + 1):
-        before, after = left[-distance], right[distance - 1]
+        before = left[-distance]
+        after = right[distance - 1]
         yield from (f"-{distance} {before}", f"+{distance} {after}", f"- {before}", f"+ {after}")
     for size in (2, 3, 4):
         yield from (f"- {' '.join(left[-size:])}", f"+ {' '.join(right[:size])}")
@@ -177,5 +182,5 @@ def surroundings(words: Sequence[str], place: int, kind: QuestionKind) -> Iterat
 
 
 @cache
-def _heads() -> Mapping[str, Head]:
+def _load_heads() -> Mapping[str, Head]:
     return read_heads(files(__package__).joinpath("heads.tsv").read_text(encoding="utf-8"))

@@ -24,7 +24,7 @@ from ..lexicon import (
 from ..lexicon.conditions import find_known_conditions
 from ..lexicon.matching import phrase_key
 from ..records.enclosure import visible
-from .kinds import question_words
+from .kinds import get_question_words
 
 LONGEST_NAME = 8  # words of a known name
 MOST_SYNONYMS = 8  # per concept: PubMed and Europe PMC take queries by GET
@@ -78,26 +78,26 @@ def normalise_text(text: str) -> str:
     return " ".join(unicodedata.normalize("NFKC", visible(seen)).split())
 
 
-def bare_words(text: str) -> list[str]:
+def strip_syntax(text: str) -> list[str]:
     """List the words of a query without its syntax."""
     plain = _BRACKETED.sub(" ", _FUNCTION.sub(" ", text))
     words = (_EDGES.sub("", piece) for piece in plain.translate(_SYNTAX).split())
     return [word for word in words if _has_word(word) and word not in OPERATORS]
 
 
-def without_tags(query: str) -> str:
+def remove_tags(query: str) -> str:
     """Remove other sources' field tags and stars from a boolean query."""
     return " ".join(_TAGS.sub("", query).split())
 
 
-def with_operators(query: str) -> str:
+def capitalise_operators(query: str) -> str:
     """Write and, or, not between words in capitals, as operators are: sources take them for words to look for.
 
     Quoted phrases and tags stay, and so does a "not" that belongs to a sentence ("did not respond").
 
-    >>> with_operators('migraine or "trial and error" and not topiramate')
+    >>> capitalise_operators('migraine or "trial and error" and not topiramate')
     'migraine OR "trial and error" AND NOT topiramate'
-    >>> with_operators("patients who do not respond"), with_operators("diabetes not otherwise specified")
+    >>> capitalise_operators("patients who do not respond"), capitalise_operators("diabetes not otherwise specified")
     ('patients who do not respond', 'diabetes not otherwise specified')
     """
 
@@ -110,20 +110,22 @@ def with_operators(query: str) -> str:
     return _LOWER_OPERATOR.sub(raise_case, query)
 
 
-def bare_name(name: str, kept: str = "") -> str:
-    """Remove characters a source could take for syntax; keep letters, digits, underscores, blanks and those in `kept`.
+def remove_syntax(name: str, also: str = "") -> str:
+    """Remove characters a source could take for syntax; keep letters, digits, underscores, blanks and those in `also`.
 
-    >>> bare_name("5-HT1B (human)", "-")
+    >>> remove_syntax("5-HT1B (human)", "-")
     '5-HT1B human'
     """
-    return " ".join("".join(each if each.isalnum() or each in kept or each == "_" else " " for each in name).split())
+    allowed = {"_", *also}
+    letters = [letter if letter.isalnum() or letter in allowed else " " for letter in name]
+    return " ".join("".join(letters).split())
 
 
 def is_noise(word: str) -> bool:
-    return word.lower() in question_words("noise") and word not in question_words("names that are words")
+    return word.lower() in get_question_words("noise") and word not in get_question_words("names that are words")
 
 
-def distinct_words(words: Iterable[str]) -> tuple[str, ...]:
+def drop_repeats(words: Iterable[str]) -> tuple[str, ...]:
     first: dict[str, str] = {}
     for word in words:
         first.setdefault(phrase_key(word) or word, word)
@@ -138,7 +140,7 @@ def as_boolean(text: str) -> str:
     >>> as_boolean("drugs for gout OR (psoriasis AND plaque)"), as_boolean("gout[ti] OR psoriasis")
     ('(gout OR "gouty arthritis") OR (psoriasis AND plaque)', 'gout[ti] OR psoriasis')
     """
-    return write_query(read_units(text)) or " ".join(bare_words(text))
+    return write_query(parse_units(text)) or " ".join(strip_syntax(text))
 
 
 def write_query(units: Iterable[QueryUnit]) -> str:
@@ -150,59 +152,64 @@ def write_query(units: Iterable[QueryUnit]) -> str:
     return " ".join(parts)
 
 
-def read_units(text: str) -> list[QueryUnit]:
+def parse_units(text: str) -> list[QueryUnit]:
     """Parse a normalised text into units, joining names of the same concept.
 
     Of several operators in a row, NOT counts, else the last. A query with field tags is one unit.
     """
     if _FIELD.search(text):
-        return [QueryUnit(bare_words(text), [text])]
+        return [QueryUnit(strip_syntax(text), [text])]
     units: list[QueryUnit] = []
-    known: dict[str, QueryUnit] = {}
-    tokens, at, operator = _lex(text), 0, ""
+    by_concept: dict[str, QueryUnit] = {}
+    tokens = _split_tokens(text)
+    at = 0
+    operator = ""
     while at < len(tokens):
-        token, unit = tokens[at], None
+        token = tokens[at]
+        unit = None
         if token.kind == "operator":
             operator = "NOT" if "NOT" in (operator, token.text) else token.text
             at += 1
         elif token.kind == "fixed":
-            unit = QueryUnit([" ".join(bare_words(token.text))], [token.text])
+            unit = QueryUnit([" ".join(strip_syntax(token.text))], [token.text])
             at += 1
         else:
-            words = [each.text for each in takewhile(lambda each: each.kind == "word", tokens[at : at + LONGEST_NAME])]
-            unit, size = _first_unit(words)
+            following = takewhile(lambda token: token.kind == "word", tokens[at : at + LONGEST_NAME])
+            words = [token.text for token in following]
+            unit, size = _take_unit(words)
             at += size
             if unit is None and words[0] == "or" and not operator:
                 operator = "or"
         if unit is None:
             continue
-        same = known.get(unit.concept)
+        same = by_concept.get(unit.concept)
         if operator in ("", "or") and same:
             same.words += unit.words
-            same.spellings = distinct_words([same.spellings[0], unit.spellings[0], *same.spellings[1:]])
+            same.spellings = drop_repeats([same.spellings[0], unit.spellings[0], *same.spellings[1:]])
         elif operator == "or" and units:
             last = units[-1]
             last.words += unit.words
-            last.spellings = distinct_words([*last.spellings, *unit.spellings])
-            if known.get(last.concept) is last:
-                del known[last.concept]
+            last.spellings = drop_repeats([*last.spellings, *unit.spellings])
+            if by_concept.get(last.concept) is last:
+                del by_concept[last.concept]
             last.concept = ""
         else:
             unit.operator = operator.upper() if units or operator == "NOT" else ""
             units.append(unit)
             if unit.concept:
-                known.setdefault(unit.concept, unit)
+                by_concept.setdefault(unit.concept, unit)
         operator = ""
     return units
 
 
-def _first_unit(words: list[str]) -> tuple[QueryUnit | None, int]:
+def _take_unit(words: list[str]) -> tuple[QueryUnit | None, int]:
     """Build a unit from the first words (None for noise), and return how many words it takes."""
     for size in range(len(words), 1, -1):
         phrase = " ".join(words[:size])
-        if known := _find_concept(phrase):
-            return QueryUnit([phrase], _spellings(phrase, known[1]), known[0]), size
-        if phrase.lower() in question_words("bound"):
+        unit = _make_concept_unit(phrase)
+        if unit:
+            return unit, size
+        if phrase.lower() in get_question_words("bound"):
             return QueryUnit([phrase], [_quote_term(phrase)]), size
     word = words[0]
     if is_noise(word):
@@ -210,9 +217,16 @@ def _first_unit(words: list[str]) -> tuple[QueryUnit | None, int]:
     if len(words) > 1 and tells_kinds_apart(words[1]):
         pair = f"{word} {words[1]}"
         return QueryUnit([pair], [_quote_term(pair)]), 2
-    if known := _find_concept(word):
-        return QueryUnit([word], _spellings(word, known[1]), known[0]), 1
-    return QueryUnit([word], [_quote_term(word)]), 1
+    return _make_concept_unit(word) or QueryUnit([word], [_quote_term(word)]), 1
+
+
+def _make_concept_unit(phrase: str) -> QueryUnit | None:
+    """Build the unit of a phrase that names a concept; None if it names none."""
+    concept = _find_concept(phrase)
+    if concept is None:
+        return None
+    key, synonyms = concept
+    return QueryUnit([phrase], _list_spellings(phrase, synonyms), key)
 
 
 def tells_kinds_apart(word: str) -> bool:
@@ -226,46 +240,50 @@ def _find_concept(words: str) -> tuple[str, tuple[str, ...]] | None:
     """Find the concept that words name, with synonyms: a class, else a condition, else a drug."""
     if PREVENTION_WORD.fullmatch(words):
         return "prevention", _PREVENTION
-    if name := canonical_class(words):
-        return f"class {name}", class_synonyms(name)
-    if name := canonical_condition(words):
-        return f"condition {name}", condition_synonyms(name)
-    if name := canonical_drug(words):
-        return f"drug {name}", common_drug_names(name)
-    name = asked_condition(words)
-    if name and all(known == name for known, *_ in find_known_conditions(words)):
-        return f"condition {name}", condition_synonyms(name)
+    drug_class = canonical_class(words)
+    if drug_class:
+        return f"class {drug_class}", class_synonyms(drug_class)
+    condition = canonical_condition(words)
+    if condition:
+        return f"condition {condition}", condition_synonyms(condition)
+    drug = canonical_drug(words)
+    if drug:
+        return f"drug {drug}", common_drug_names(drug)
+    described = asked_condition(words)
+    if described and all(mention.name == described for mention in find_known_conditions(words)):
+        return f"condition {described}", condition_synonyms(described)
     return None
 
 
-def _spellings(words: str, synonyms: tuple[str, ...]) -> list[str]:
+def _list_spellings(words: str, synonyms: tuple[str, ...]) -> list[str]:
     """List the words with the synonyms to search for, in order.
 
     If there are too many, those that contain another ("migraine attacks") are dropped first, since it finds them too.
     Two-capital abbreviations are left out as ambiguous.
     """
-    others = [each for each in synonyms if phrase_key(each) != phrase_key(words)]
-    shortest, longer = [f" {phrase_key(words)} "], []
-    for each in others:
-        key = f" {phrase_key(each)} "
+    others = [synonym for synonym in synonyms if phrase_key(synonym) != phrase_key(words)]
+    shortest = [f" {phrase_key(words)} "]
+    longer = []
+    for other in others:
+        key = f" {phrase_key(other)} "
         if any(name in key for name in shortest):
-            longer.append(each)
+            longer.append(other)
         else:
             shortest.append(key)
-    most = [*(each for each in others if each not in longer), *longer][:MOST_SYNONYMS]
-    asked = [each for each in others if each in most and not (len(each) == 2 and each.isupper())]
-    return [_quote_term(each) for each in (words, *asked)]
+    most = [*(other for other in others if other not in longer), *longer][:MOST_SYNONYMS]
+    searched = [other for other in others if other in most and not (len(other) == 2 and other.isupper())]
+    return [_quote_term(name) for name in (words, *searched)]
 
 
 def _quote_term(words: str) -> str:
-    return words if all(each.isalnum() or each in "_*$+%-" for each in words) else f'"{words}"'
+    return words if all(word.isalnum() or word in "_*$+%-" for word in words) else f'"{words}"'
 
 
 def _has_word(piece: str) -> bool:
     return any(map(str.isalnum, piece))
 
 
-def _lex(text: str) -> list[QueryToken]:
+def _split_tokens(text: str) -> list[QueryToken]:
     """Tokenise a normalised query; groups and quotes become single tokens.
 
     Words in brackets without syntax are an aside ("(chronic)"), not a group; in capitals they are another name for the
@@ -276,28 +294,31 @@ def _lex(text: str) -> list[QueryToken]:
     while pieces:
         piece = pieces.popleft()
         if piece == "(":
-            inner = _group(pieces)
-            is_aside = _SYNTAX.keys().isdisjoint(map(ord, inner)) and OPERATORS.isdisjoint(
-                _EDGES.sub("", word) for word in inner.split()
-            )
-            if is_aside:
-                words = [QueryToken("word", word) for word in bare_words(inner)]
+            inner = _read_group(pieces)
+            inner_words = [_EDGES.sub("", word) for word in inner.split()]
+            if _SYNTAX.keys().isdisjoint(map(ord, inner)) and OPERATORS.isdisjoint(inner_words):
+                words = [QueryToken("word", word) for word in strip_syntax(inner)]
                 tokens += words if inner.upper() != inner else [QueryToken("word", "or"), *words]
             elif inner:
                 tokens.append(QueryToken("fixed", f"({inner})"))
         elif piece[0] == '"' and _has_word(piece):
             tokens.append(QueryToken("fixed", f'"{piece[1:-1].strip()}"'))
-        elif _has_word(word := _EDGES.sub("", piece)):
-            tokens.append(QueryToken("operator" if word in OPERATORS else "word", word))
+        else:
+            word = _EDGES.sub("", piece)
+            kind: Literal["operator", "word"] = "operator" if word in OPERATORS else "word"
+            tokens += [QueryToken(kind, word)] if _has_word(word) else []
     return tokens
 
 
-def _group(pieces: deque[str], depth: int = 0) -> str:
+def _read_group(pieces: deque[str], depth: int = 0) -> str:
     """Consume a group's pieces up to its closing bracket or the end; return its content as the user wrote it."""
     inside: list[str] = []
-    while pieces and (piece := pieces.popleft()) != ")":
+    while pieces:
+        piece = pieces.popleft()
+        if piece == ")":
+            break
         if piece == "(" and depth < MAX_DEPTH:
-            inner = _group(pieces, depth + 1)
+            inner = _read_group(pieces, depth + 1)
             piece = f"({inner})" if inner else ""
         if _has_word(piece):
             inside.append(piece)

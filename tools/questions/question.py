@@ -22,16 +22,25 @@ from ..lexicon import (
 from ..lexicon.conditions import find_known_conditions, known_names
 from ..lexicon.drugs import drug_names
 from ..lexicon.matching import Mention, compile_cues, cue_regex, merge_mentions, read_table, stem, tokens
-from .kinds import ON_HARM, QUESTIONS, Guess, NamedEntity, QuestionKind, has_role, kind_of, question_words
+from .kinds import (
+    ON_HARM,
+    QUESTIONS,
+    Guess,
+    NamedEntity,
+    QuestionKind,
+    classify_question,
+    get_question_words,
+    has_role,
+)
 from .query import (
     PREVENTION_WORD,
     QueryUnit,
     as_boolean,
-    bare_words,
-    distinct_words,
+    drop_repeats,
     is_noise,
     normalise_text,
-    read_units,
+    parse_units,
+    strip_syntax,
     tells_kinds_apart,
     write_query,
 )
@@ -42,8 +51,10 @@ SURE = 0.6
 LONGEST_SEARCH = 3  # words that are typed to search for, not to ask
 LONGEST_QUESTION = 2000  # characters; a question, not a document
 SEXES = ("men", "women")
-ALIKE, SHORTEST = 0.84, 6  # difflib ratio and letters of misspelt words: "schizofrenia" has 0.88
-ADULT, OLD = 18, 65  # years
+ALIKE = 0.84
+SHORTEST = 6  # difflib ratio and letters of misspelt words: "schizofrenia" has 0.88
+ADULT = 18
+OLD = 65  # years
 
 _UNREADABLE = frozenset(("Cc", "Cs"))  # control characters, surrogates
 _OF_WOMEN = ("pregnancy", "breastfeeding")
@@ -128,9 +139,9 @@ class Question:
 
     @cached_property
     def needs_english(self) -> bool:
-        foreign = set(question_words("other languages"))
-        words = [word.casefold() for word in bare_words(normalise_text(self.text).replace("'", " "))]
-        others = sum(word in foreign or not any(each in _LATIN for each in word) for word in words)
+        foreign = set(get_question_words("other languages"))
+        words = [word.casefold() for word in strip_syntax(normalise_text(self.text).replace("'", " "))]
+        others = sum(word in foreign or _LATIN.isdisjoint(word) for word in words)
         return others > sum(is_noise(word) for word in words)
 
     @cached_property
@@ -140,39 +151,64 @@ class Question:
             return None
         if self.needs_english:
             return "the rules read English alone: ask in English, or choose a language model (--model)"
-        known = self.conditions or self.drugs or self.drug_classes
-        slots = [word for name in self.conditions if canonical_condition(name) is None for word in name.split()]
-        for word in (*self.unread, *slots):
-            if meant := nearest_name(word, is_drug=bool(self.conditions) and not slots):
-                return f"“{word}” is not known; did you mean {meant}? In quotes it is searched for as typed"
-        if known and not self.is_sure:
-            meant = " or ".join(f"“{asked}”" for kind in (self.kind, self.or_kind) if (asked := self._ask(kind)))
-            example = f"ask, for example: {QUESTIONS['treat'].format(condition='migraine')}"
-            return f"it is not clear what is asked; {f'do you mean {meant}?' if meant else example}"
-        named = (re.escape(each) for name in self.drug_classes for each in class_synonyms(name))
-        general = "|".join([*question_words("drugs in general"), *named])
-        property_of_drugs = rf"(?:{_WITHOUT.pattern})(?=\s+(?:{general})\b)|\b\w+(?=\s+(?:pills?|tablets?)\b)"
-        for found in re.finditer(property_of_drugs, normalise_text(self.text), re.IGNORECASE):
-            if found[0] in self.unread:  # "non-sedating drugs", "water pills"
-                return f"“{found[0]}” is not a known drug class or route of administration; name what to exclude"
-        if self.kind == "compare" and len(self.drugs) + len(self.drug_classes) < 2 and known and self.unread:
+        has_names = bool(self.conditions or self.drugs or self.drug_classes)
+        misspelling = self._object_to_spelling()
+        if misspelling:
+            return misspelling
+        if has_names and not self.is_sure:
+            return self._object_to_kind()
+        unknown_class = self._object_to_class()
+        if unknown_class:
+            return unknown_class
+        if self.kind == "compare" and len(self.drugs) + len(self.drug_classes) < 2 and has_names and self.unread:
             return f"“{self.unread[0]}” is not known as a drug; which two drugs are to be compared?"
-        is_code = any(any(map(str.isdigit, word)) and any(map(str.isalpha, word)) for word in self.unread)
-        is_looked_for = self.kind == "mechanism" or is_code
-        if known or (is_looked_for and self.unread):
+        is_looked_for = self.kind == "mechanism" or any(map(_is_code, self.unread))
+        if has_names or (is_looked_for and self.unread):
             return None
         what = f"“{self.unread[0]}” is not known as a condition or a drug" if self.unread else "no condition is named"
         return f"{what}; which condition? For example: {QUESTIONS['treat'].format(condition='migraine')}"
 
-    def _ask(self, kind: QuestionKind) -> str:
+    def _object_to_spelling(self) -> str | None:
+        """Ask back for the first word that is close to a name, and no name itself."""
+        unknown_conditions = [name for name in self.conditions if canonical_condition(name) is None]
+        words = " ".join(unknown_conditions).split()
+        # Where a condition is known already, the word that nobody knows is most likely a drug.
+        is_drug = bool(self.conditions) and not words
+        for word in (*self.unread, *words):
+            name = find_nearest_name(word, is_drug=is_drug)
+            if name:
+                return f"“{word}” is not known; did you mean {name}? In quotes it is searched for as typed"
+        return None
+
+    def _object_to_kind(self) -> str:
+        """Ask back which of its two likeliest kinds is meant."""
+        questions = [self._write_plainest(kind) for kind in (self.kind, self.or_kind)]
+        choice = " or ".join(f"“{question}”" for question in questions if question)
+        example = f"ask, for example: {QUESTIONS['treat'].format(condition='migraine')}"
+        return f"it is not clear what is asked; {f'do you mean {choice}?' if choice else example}"
+
+    def _object_to_class(self) -> str | None:
+        """Ask back for the first unknown property of drugs: "non-sedating drugs", "water pills"."""
+        names = list(get_question_words("drugs in general"))
+        for drug_class in self.drug_classes:
+            names += map(re.escape, class_synonyms(drug_class))
+        general = "|".join(names)
+        property_of_drugs = rf"(?:{_WITHOUT.pattern})(?=\s+(?:{general})\b)|\b\w+(?=\s+(?:pills?|tablets?)\b)"
+        for match in re.finditer(property_of_drugs, normalise_text(self.text), re.IGNORECASE):
+            if match[0] in self.unread:
+                return f"“{match[0]}” is not a known drug class or route of administration; name what to exclude"
+        return None
+
+    def _write_plainest(self, kind: QuestionKind) -> str:
         """The plainest question of a kind on the names in this one; empty if it lacks one that is needed."""
-        drugs, met = (*self.drugs, *self.drug_classes), " and ".join(self.conditions) or self.population or ""
+        drugs = (*self.drugs, *self.drug_classes)
+        condition = " and ".join(self.conditions) or self.population or ""
         plainest = (_ON_DRUGS.get(kind) if drugs else None) or QUESTIONS.get(kind, "")
-        names = {"drug": drugs[:1], "other_drug": drugs[1:2], "condition": [met] if met else []}
+        names = {"drug": "".join(drugs[:1]), "other_drug": "".join(drugs[1:2]), "condition": condition}
         if not all(names[place] for place in names if f"{{{place}}}" in plainest):
             return ""
-        asked = plainest.format(**{place: " and ".join(each) for place, each in names.items()})
-        return f"{asked.rstrip('?')} without {' or '.join(self.left_out)}?" if self.left_out else asked
+        question = plainest.format(**names)
+        return f"{question.rstrip('?')} without {' or '.join(self.left_out)}?" if self.left_out else question
 
     @property
     def left_out(self) -> tuple[str, ...]:
@@ -199,24 +235,31 @@ def validate_question(text: str) -> str:
     """Return a question stripped; a QuestionError says why in one line if it cannot be searched for."""
     if not isinstance(text, str):
         raise QuestionError(f"the question must be text, not {type(text).__name__}")
-    asked = text.strip()
-    if not asked:
+    question = text.strip()
+    if not question:
         raise QuestionError("the question is empty; ask, for example, which existing drugs might prevent migraine")
-    if len(asked) > LONGEST_QUESTION:
-        raise QuestionError(f"the question has {len(asked):,} characters; at most {LONGEST_QUESTION:,} are read")
-    if any(unicodedata.category(each) in _UNREADABLE and each not in "\t\n\r" for each in asked) or "\ufffd" in asked:
+    if len(question) > LONGEST_QUESTION:
+        raise QuestionError(f"the question has {len(question):,} characters; at most {LONGEST_QUESTION:,} are read")
+    unreadable = {letter for letter in question if unicodedata.category(letter) in _UNREADABLE}
+    if unreadable - set("\t\n\r") or "\ufffd" in question:
         raise QuestionError("the question holds control characters or unreadable bytes; send plain text")
-    if not any(map(str.isalpha, " ".join(bare_words(normalise_text(asked))))):
+    if not any(map(str.isalpha, " ".join(strip_syntax(normalise_text(question))))):
         raise QuestionError("the question has no words; name a condition or a drug")
-    return asked
+    return question
 
 
 def understood_question(text: str) -> str:
     """Return a question stripped; a QuestionError asks for clarification if it is not understood."""
     question = validate_question(text)
-    if objection := parse_question(question).objection:
+    objection = parse_question(question).objection
+    if objection:
         raise QuestionError(objection)
     return question
+
+
+def _is_code(word: str) -> bool:
+    """Whether letters and digits stand in a word, as in the codes of trial drugs: "BAY94"."""
+    return any(map(str.isdigit, word)) and any(map(str.isalpha, word))
 
 
 @lru_cache(maxsize=256)  # also for source queries: several specialists ask the same
@@ -227,85 +270,97 @@ def parse_question(question: str) -> Question:
 
     >>> parse_question("Which diabetes drugs show promise for cancer?").conditions
     ('cancer',)
-    >>> asked = parse_question("Which non-hormonal pills prevent stroke in people with atrial fibrillation?")
-    >>> asked.conditions, asked.background, asked.excluded_classes
+    >>> question = parse_question("Which non-hormonal pills prevent stroke in people with atrial fibrillation?")
+    >>> question.conditions, question.background, question.excluded_classes
     (('stroke',), ('atrial fibrillation',), ('hormone therapy',))
     """
     text = plain_text(question)
     names = names_of(text)
-    parts = list(_parts(text, names))
-    guess, (kind, *further) = parts[0][0], [each.kind for each, _ in parts]
+    parts = list(_classify_parts(text, names))
+    guess = parts[0][0]
+    kind, *further = [part_guess.kind for part_guess, _ in parts]
     if kind == "uses":  # an object of its verb that is no known condition is none: "what do people take that for"
         names = [name for name in names if name.kind != "condition" or canonical_condition(name.name)]
         kind = "treat" if any(name.kind == "condition" for name in names) else kind
-    if kind == "treat" and (aside := _ASIDE.search(text)) and PREVENTION_WORD.search(aside[0]):
+    remark = _ASIDE.search(text)
+    if kind == "treat" and remark and PREVENTION_WORD.search(remark[0]):
         kind = "prevent"
-    left_out = _after_not(text, names) if is_query(text) else has_role("left out", text, names, kind)
-    kept = [name for name in names if name not in left_out and name.kind != "route"]
+    left_out = _find_excluded(text, names) if is_query(text) else has_role("left out", text, names, kind)
+    included = [name for name in names if name not in left_out and name.kind != "route"]
     population = find_population(text)
-    of_harm = [start for each, start in parts[1:] if each.kind == "harm" and kind not in ON_HARM]
-    conditions = [name for name in kept if name.kind == "condition" and name.start < min(of_harm, default=len(text))]
+    of_harm = [start for part_guess, start in parts[1:] if part_guess.kind == "harm" and kind not in ON_HARM]
+    before_harm = min(of_harm, default=len(text))
+    conditions = [name for name in included if name.kind == "condition" and name.start < before_harm]
     of_people = [name for name in has_role("of people", text, names, kind) if name in conditions]
-    is_all = {each.name for each in of_people} == {each.name for each in conditions}
+    is_all = {person.name for person in of_people} == {condition.name for condition in conditions}
     if is_all or kind in ON_HARM or is_query(text):
         of_people = []
-    taken = _find_taken(text, kept) if kind in _ON_TAKERS else []
-    kept = [name for name in kept if name not in taken]
-    drugs = distinct_words(name.name for name in kept if name.kind == "drug")
-    classes = distinct_words(name.name for name in kept if name.kind == "class")
+    comedication = _find_taken(text, included) if kind in _ON_TAKERS else []
+    included = [name for name in included if name not in comedication]
+    drugs = drop_repeats(name.name for name in included if name.kind == "drug")
+    classes = drop_repeats(name.name for name in included if name.kind == "class")
 
-    told = _mask_spans(text, [*_known_phrases(text), *(name[1:3] for name in names)])
-    unread = [
-        plain
-        for word in re.finditer(r"\S+", text)
-        if True not in told[slice(*word.span())]
-        for plain in bare_words(word[0])
-        if not is_noise(plain) and plain.lower() not in question_words("asks")
-    ]
+    unread = _list_unread(text, names)
     is_search = not (drugs or classes or guess.sure >= SURE) and len(tokens(text)) <= LONGEST_SEARCH
     if is_search and conditions:  # "psoriasis elderly"
         kind = "treat"
-    is_open = kind in ("treat", "prevent", "other") or (guess.sure < SURE and says_nothing(text, names))
+    is_open = kind in ("treat", "prevent", "other") or (guess.sure < SURE and lacks_question(text, names))
     is_alone = is_open and (drugs or classes) and not (conditions or unread or population or parts[1:])
     kind = "uses" if is_alone else kind
     searched = text if _SYNTAX.search(text) else _choose_words(text, kind, names, left_out, population is not None)
-    units = [word for unit in read_units(searched) if unit.operator != "NOT" for word in unit.words]
+    words: list[str] = []
+    for unit in parse_units(searched):
+        words += unit.words if unit.operator != "NOT" else []
     is_preventive = kind == "prevent" or PREVENTION_WORD.search(text) is not None
     sexes = [name for name in SEXES if speaks_of(text, name)]
     one_sex = sexes if len(sexes) == 1 and population not in _OF_WOMEN else []
-    asked = Question(
+    parsed = Question(
         text=question,
         kind=kind,
         is_sure=bool(guess.sure >= SURE or is_search or is_alone or kind != guess.kind),
         or_kind=guess.next,
-        also=tuple(each for each in dict.fromkeys(further) if each not in (kind, "other")),
-        conditions=distinct_words(name.name for name in conditions if name not in of_people),
-        background=distinct_words(name.name for name in of_people),
+        also=tuple(other for other in dict.fromkeys(further) if other not in (kind, "other")),
+        conditions=drop_repeats(name.name for name in conditions if name not in of_people),
+        background=drop_repeats(name.name for name in of_people),
         drugs=drugs,
         drug_classes=classes,
-        excluded_drugs=distinct_words(name.name for name in left_out if name.kind == "drug"),
-        excluded_classes=distinct_words(name.name for name in left_out if name.kind == "class"),
-        excluded_routes=distinct_words(name.name for name in left_out if name.kind == "route"),
+        excluded_drugs=drop_repeats(name.name for name in left_out if name.kind == "drug"),
+        excluded_classes=drop_repeats(name.name for name in left_out if name.kind == "class"),
+        excluded_routes=drop_repeats(name.name for name in left_out if name.kind == "route"),
         population=population,
         people=(*filter(None, [population]), *one_sex),
         is_preventive=is_preventive,
         is_acute=not is_preventive and cue_regex("acute", __package__).search(text) is not None,
-        terms=distinct_words(units),
+        terms=drop_repeats(words),
         unread=tuple(unread),
-        words=" ".join(distinct_words(bare_words(" ".join(units)) or bare_words(searched))),
+        words=" ".join(drop_repeats(strip_syntax(" ".join(words)) or strip_syntax(searched))),
         searched=searched,
-        taking=distinct_words(name.name for name in taken),
+        taking=drop_repeats(name.name for name in comedication),
         is_both=_asks_for_both(text, [name for name in conditions if name not in of_people]),
     )
-    is_whole = asked.is_sure or is_query(text) or asked.left_out or population or parts[1:] or not (drugs or classes)
+    is_whole = parsed.is_sure or is_query(text) or parsed.left_out or population or parts[1:] or not (drugs or classes)
     if is_whole:
-        return asked
-    covered = _mask_spans(text, [name[1:3] for name in names])
-    words = [word[0] for word in re.finditer(r"\S+", text) if True not in covered[slice(*word.span())]]
-    return _complete(asked, [word.lower() for word in bare_words(" ".join(words))])
+        return parsed
+    rest = _list_uncovered(text, [name[1:3] for name in names])
+    return _complete(parsed, [word.lower() for word in strip_syntax(" ".join(rest))])
 
 
-def _complete(asked: Question, words: Sequence[str]) -> Question:
+def _list_unread(text: str, names: Sequence[NamedEntity]) -> list[str]:
+    """List the words of a question that are neither known names nor question words."""
+    unread: list[str] = []
+    for word in _list_uncovered(text, [*_find_phrases(text), *(name[1:3] for name in names)]):
+        plain_words = [plain for plain in strip_syntax(word) if not is_noise(plain)]
+        unread += [plain for plain in plain_words if plain.lower() not in get_question_words("asks")]
+    return unread
+
+
+def _list_uncovered(text: str, spans: Iterable[tuple[int, int]]) -> list[str]:
+    """List the words of which no letter lies in a span."""
+    covered = _mask_spans(text, spans)
+    return [word[0] for word in re.finditer(r"\S+", text) if True not in covered[slice(*word.span())]]
+
+
+def _complete(parsed: Question, words: Sequence[str]) -> Question:
     """Return bare words as the question for which they stand, or as they are if that is not clear.
 
     A drug with a word for repurposing asks what it is studied for, or whether it helps in the condition beside it; with
@@ -315,36 +370,38 @@ def _complete(asked: Question, words: Sequence[str]) -> Question:
         asked: the words as a question.
         words: those that belong to no name.
     """
-    rest = [word for word in words if word not in question_words("repurposing")]
-    conditions = asked.conditions
+    rest = [word for word in words if word not in get_question_words("repurposing")]
+    conditions = parsed.conditions
     if rest:
         disease = canonical_condition(f"{' '.join(rest)} disease")
         if conditions or disease is None:
-            return asked
+            return parsed
         conditions = (disease,)
-    meant = replace(asked, kind="treat" if conditions else "uses", is_sure=True, conditions=conditions, unread=())
-    return replace(meant, understood=meant._ask(meant.kind))
+    kind: QuestionKind = "treat" if conditions else "uses"
+    whole = replace(parsed, kind=kind, is_sure=True, conditions=conditions, unread=())
+    return replace(whole, understood=whole._write_plainest(kind))
 
 
-def nearest_name(word: str, *, is_drug: bool = False) -> str | None:
+def find_nearest_name(word: str, *, is_drug: bool = False) -> str | None:
     """Return the known word closest in spelling, or None; with `is_drug` of drugs only."""
     word = word.lower()
-    near = [each for each in _known_words(is_drug).get(word[:1], ()) if abs(len(each) - len(word)) <= 2]
-    if len(word) < SHORTEST or any(stem(each) == stem(word) for each in near):
+    near = [name for name in _group_known_words(is_drug).get(word[:1], ()) if abs(len(name) - len(word)) <= 2]
+    if len(word) < SHORTEST or any(stem(name) == stem(word) for name in near):
         return None
     return next(iter(get_close_matches(word, near, 1, ALIKE)), None)
 
 
 @cache
-def _known_words(is_drug: bool) -> Mapping[str, list[str]]:
+def _group_known_words(is_drug: bool) -> Mapping[str, list[str]]:
     """Return known words by first letter: each word of a condition's names, and the single-word drug names."""
-    words = {name for name in drug_names().synonyms if name.isalpha()}
+    names = set(drug_names().synonyms)
     if not is_drug:
-        words |= {word.lower() for name in known_names() for word in name.split() if word.isalpha()}
-    found: dict[str, list[str]] = {}
-    for each in sorted(word for word in words if len(word) >= SHORTEST - 1):
-        found.setdefault(each[0], []).append(each)
-    return found
+        names.update(word.lower() for word in " ".join(known_names()).split())
+    words = sorted(name for name in names if name.isalpha() and len(name) >= SHORTEST - 1)
+    by_letter: dict[str, list[str]] = {}
+    for word in words:
+        by_letter.setdefault(word[0], []).append(word)
+    return by_letter
 
 
 def stand_alone(question: str, earlier: str) -> str:
@@ -356,54 +413,67 @@ def stand_alone(question: str, earlier: str) -> str:
     >>> stand_alone("What about topiramate?", "Which drugs prevent migraine?")
     'Does topiramate prevent migraine?'
     """
-    asked, before = parse_question(question), parse_question(earlier)
-    if asked.needs_english or not (before.conditions or before.drugs):
+    parsed = parse_question(question)
+    before = parse_question(earlier)
+    if parsed.needs_english or not (before.conditions or before.drugs):
         return question
     text = plain_text(question)
     names = names_of(text)
     takers = _find_taken(text, names) if before.kind in _ON_TAKERS else []
-    taking = distinct_words(name.name for name in takers)
-    own = tuple(name for name in (*asked.drugs, *asked.drug_classes) if name not in taking)
+    taking = drop_repeats(name.name for name in takers)
+    own = tuple(name for name in (*parsed.drugs, *parsed.drug_classes) if name not in taking)
     drugs = (*before.drugs, *before.drug_classes)
     people = [name.name for name in has_role("of people", text, names, "treat")]
     people = people or [name.name for name in names if _OF_PEOPLE.search(text[: name.start])]
-    is_background = bool(people) and set(people) == set(asked.conditions) and not own
-    has_own = asked.conditions and not is_background
-    if not (names or asked.people) and (asked.kind == "other" or not asked.is_sure):
+    is_background = bool(people) and set(people) == set(parsed.conditions) and not own
+    has_own = parsed.conditions and not is_background
+    if not (names or parsed.people) and (parsed.kind == "other" or not parsed.is_sure):
         return question  # "thanks" asks nothing
-    may_ask_the_same = not asked.is_sure and {asked.kind, asked.or_kind} & {"treat", before.kind}
-    if may_ask_the_same or says_nothing(_blank_takers(text, takers), names):
-        meant = replace(asked, drugs=tuple(name for name in asked.drugs if name not in taking), taking=taking)
-        return _restate(before, meant, people if is_background else [])
-    names_them = not set(question_words("drugs named before")).isdisjoint(each.key for each in tokens(question))
-    if has_own or (asked.kind == "harm" and (own or drugs)):  # about a drug, in any context
-        is_whole = own or not drugs or (has_own and not names_them)
-        return question if is_whole else f"{question.strip().rstrip('?!. ')} ({' and '.join(drugs)})?"
-    aim = "to prevent" if before.is_preventive else "for"
-    is_new = bool(own) and (asked.kind != "compare" or len(own) > 1)
-    taken = [("", () if is_new else drugs), (aim, before.conditions), ("in people with", before.background)]
-    taken += [("in people taking", () if taking else before.taking)]
-    taken += [("in", () if asked.people else before.people), ("without", before.left_out)]
-    said = [f"{how} {' and '.join(names)}".strip() for how, names in taken if names]
-    return f"{question.strip().rstrip('?!. ')} ({', '.join(said)})?" if said else question
+    may_ask_the_same = not parsed.is_sure and {parsed.kind, parsed.or_kind} & {"treat", before.kind}
+    if may_ask_the_same or lacks_question(_hide_takers(text, takers), names):
+        others = tuple(name for name in parsed.drugs if name not in taking)
+        return _restate(before, replace(parsed, drugs=others, taking=taking), people if is_background else [])
+    stem_of_question = question.strip().rstrip("?!. ")
+    if has_own or (parsed.kind == "harm" and (own or drugs)):  # about a drug, in any context
+        keys = {token.key for token in tokens(question)}
+        refers_back = not keys.isdisjoint(get_question_words("drugs named before"))
+        is_whole = own or not drugs or (has_own and not refers_back)
+        return question if is_whole else f"{stem_of_question} ({' and '.join(drugs)})?"
+    is_new = bool(own) and (parsed.kind != "compare" or len(own) > 1)
+    context = [
+        ("", () if is_new else drugs),
+        ("to prevent" if before.is_preventive else "for", before.conditions),
+        ("in people with", before.background),
+        ("in people taking", () if taking else before.taking),
+        ("in", () if parsed.people else before.people),
+        ("without", before.left_out),
+    ]
+    phrases = [f"{how} {' and '.join(earlier_names)}".strip() for how, earlier_names in context if earlier_names]
+    return f"{stem_of_question} ({', '.join(phrases)})?" if phrases else question
 
 
-def says_nothing(text: str, names: Iterable[NamedEntity]) -> bool:
+def lacks_question(text: str, names: Iterable[NamedEntity]) -> bool:
     """Whether a question says nothing but names and populations: "and in children?"."""
-    told = _mask_spans(text, [*_known_phrases(text), *(name[1:3] for name in names)])
-    words = "".join(" " if is_told else each for each, is_told in zip(text, told, strict=True))
-    return {each.key for each in tokens(words)} <= {*question_words("says nothing")}
+    covered = _mask_spans(text, [*_find_phrases(text), *(name[1:3] for name in names)])
+    words = "".join(" " if is_covered else letter for letter, is_covered in zip(text, covered, strict=True))
+    return {token.key for token in tokens(words)} <= {*get_question_words("says nothing")}
 
 
-def _restate(before: Question, asked: Question, people: Sequence[str]) -> str:
+def _restate(before: Question, follow_up: Question, people: Sequence[str]) -> str:
     """Ask the question before anew, of the names in a follow-up that does not say what it asks."""
-    own, earlier = (*asked.drugs, *asked.drug_classes), (*before.drugs, *before.drug_classes)
-    kind = "safety" if before.kind == "avoid" and own else before.kind if before.kind in QUESTIONS else "treat"
+    own = (*follow_up.drugs, *follow_up.drug_classes)
+    earlier = (*before.drugs, *before.drug_classes)
+    kind: QuestionKind = before.kind if before.kind in QUESTIONS else "treat"
+    if before.kind == "avoid" and own:
+        kind = "safety"
     drugs = own or earlier
     if kind == "compare" and own:
         drugs = (*earlier[:1], *own)[-2:]
-    of_harm = kind in ON_HARM and (asked.conditions or asked.people or before.conditions or before.people)
-    conditions = of_harm or (asked.conditions if asked.conditions and not people else before.conditions)
+    conditions = follow_up.conditions if follow_up.conditions and not people else before.conditions
+    of_harm: tuple[str, ...] = ()
+    if kind in ON_HARM:
+        of_harm = follow_up.conditions or follow_up.people or before.conditions or before.people
+        conditions = of_harm or conditions
     plainest = (_ON_DRUGS.get(kind) if drugs else None) or QUESTIONS[kind]
     if not conditions:
         together = f"Is {{drug}} safe with {earlier[-1]}?" if own and earlier[1:] else "Can {drug} cause side effects?"
@@ -414,19 +484,21 @@ def _restate(before: Question, asked: Question, people: Sequence[str]) -> str:
             "safety": together,
         }
         plainest = alone.get(kind, QUESTIONS["uses"])
-    said = plainest.format(
+    start = plainest.format(
         drug=drugs[0] if kind == "compare" and drugs else " and ".join(drugs) or "any drug",
         other_drug=drugs[1] if drugs[1:] else "another drug",
         condition=" and ".join(conditions),
-    ).rstrip("?")
-    left_out = [name for name in (*before.left_out, *asked.left_out) if name not in own]
-    who = () if of_harm else asked.people or before.people
-    ends = [f"in {' and '.join(who)}"] if who else []
-    ends += [f"in people with {' and '.join(people or before.background)}"] if people or before.background else []
-    takes = asked.taking or before.taking
-    ends += [f"in people taking {' and '.join(takes)}"] if takes else []
-    ends += [f"without {' or '.join(left_out)}"] if left_out else []
-    return " ".join([said, *ends]) + "?"
+    )
+    left_out = [name for name in (*before.left_out, *follow_up.left_out) if name not in own]
+    who = () if of_harm else follow_up.people or before.people
+    background = people or before.background
+    comedication = follow_up.taking or before.taking
+    phrases = [start.rstrip("?")]
+    phrases += [f"in {' and '.join(who)}"] if who else []
+    phrases += [f"in people with {' and '.join(background)}"] if background else []
+    phrases += [f"in people taking {' and '.join(comedication)}"] if comedication else []
+    phrases += [f"without {' or '.join(left_out)}"] if left_out else []
+    return " ".join(phrases) + "?"
 
 
 def follow_up(questions: Iterable[str]) -> str:
@@ -443,7 +515,7 @@ def preprocess_query(question: str) -> str:
     return parse_question(question).query
 
 
-def read_query(source: str, query: str) -> Question:
+def parse_query(source: str, query: str) -> Question:
     """Parse a boolean query for a source that is searched by names; exclusions are not among the names.
 
     Commas in inverted MeSH names do not split the name.
@@ -451,13 +523,13 @@ def read_query(source: str, query: str) -> Question:
     Raises:
         SourceRefused: the query has no words.
 
-    >>> read_query("chembl", '("portal hypertension" OR "hypertension, portal") NOT propranolol').conditions
+    >>> parse_query("chembl", '("portal hypertension" OR "hypertension, portal") NOT propranolol').conditions
     ('portal hypertension',)
     """
-    asked = parse_question(query.replace(", ", " "))
-    if not any(map(str.isalnum, asked.words)):
+    parsed = parse_question(query.replace(", ", " "))
+    if not any(map(str.isalnum, parsed.words)):
         raise SourceRefused(source, "the query holds no words to search for")
-    return asked
+    return parsed
 
 
 def wider_queries(query: str) -> Iterator[str]:
@@ -466,14 +538,15 @@ def wider_queries(query: str) -> Iterator[str]:
     >>> list(wider_queries("acromegaly AND flares AND children"))
     ['acromegaly AND flares', 'acromegaly']
     """
-    units = read_units(normalise_text(query))
+    units = parse_units(normalise_text(query))
     if any(unit.operator == "OR" for unit in units) or "[" in query:
         return
-    spare, named = [unit for unit in units if unit.operator != "NOT"], list[QueryUnit]()
+    spare = [unit for unit in units if unit.operator != "NOT"]
+    essential = list[QueryUnit]()
     for unit in spare:
         words = " ".join(word for word in unit.words if not PREVENTION_WORD.search(word))
-        named += [unit] if find_conditions(words) or find_drugs(words) or find_drug_classes(words) else []
-    for dropped in reversed([unit for unit in spare if unit not in named] if named else []):
+        essential += [unit] if find_conditions(words) or find_drugs(words) or find_drug_classes(words) else []
+    for dropped in reversed([unit for unit in spare if unit not in essential] if essential else []):
         units.remove(dropped)
         yield write_query(units)
 
@@ -486,12 +559,12 @@ def find_population(text: str) -> str | None:
     >>> find_population("Can pregnant women take sumatriptan?"), find_population("Is it safe at 3 years old?")
     ('pregnancy', 'children')
     """
-    for name in _words_of("populations.tsv"):
+    for name in _load_patterns("populations.tsv"):
         if name not in SEXES and speaks_of(text, name):
             return name
-    for found in _AGE.finditer(text):
-        years = int(found[1] or found[3] or found[4])
-        if (found[2] or "y").lower() in ("month", "week", "day") or years < ADULT:
+    for match in _AGE.finditer(text):
+        years = int(match[1] or match[3] or match[4])
+        if (match[2] or "y").lower() in ("month", "week", "day") or years < ADULT:
             return "children"
         if years >= OLD:
             return "older people"
@@ -499,34 +572,36 @@ def find_population(text: str) -> str | None:
 
 
 def speaks_of(text: str, population: str) -> bool:
-    return _words_of("populations.tsv")[population].search(text) is not None
+    return _load_patterns("populations.tsv")[population].search(text) is not None
 
 
 def routes_in(text: str) -> tuple[str, ...]:
     """List the routes of administration in a text, as named in `routes.tsv`, each once."""
-    return tuple(dict.fromkeys(each.name for each in _find_routes(text)))
+    return tuple(dict.fromkeys(route.name for route in _find_routes(text)))
 
 
 def _find_routes(text: str) -> list[Mention]:
-    known = _words_of("routes.tsv").items()
-    found = [Mention(name, *each.span(), each[0]) for name, words in known for each in words.finditer(text)]
-    return sorted(found, key=lambda each: each.start)
+    """List the routes of administration in a text in its order."""
+    routes: list[Mention] = []
+    for name, pattern in _load_patterns("routes.tsv").items():
+        routes += [Mention(name, *match.span(), match[0]) for match in pattern.finditer(text)]
+    return sorted(routes, key=lambda route: route.start)
 
 
 @cache
-def _words_of(file: str) -> Mapping[str, re.Pattern[str]]:
+def _load_patterns(file: str) -> Mapping[str, re.Pattern[str]]:
     return {row["name"]: compile_cues(row["words"]) for row in read_table(file, __package__)}
 
 
-def _say_without(found: re.Match[str]) -> str:
+def _say_without(match: re.Match[str]) -> str:
     """Rewrite words that exclude a class (non-hormonal, opioid-free) as "without …"."""
-    word = (found[1] or found[2]).lower()
+    word = (match[1] or match[2]).lower()
     forms = (word, f"{word}s", word.removesuffix("al"), f"{word.removesuffix('al')}es")
-    known = (canonical_class(form) or canonical_drug(form) for form in forms)
-    name = next(filter(None, [*known, *routes_in(word)]), None)
-    within = [*find_known_conditions(found.string), *find_drug_classes(found.string)]
-    is_a_name = any(each.start <= found.start() < found.end() < each.end for each in within)
-    return found[0] if name is None or is_a_name else f"without {name}"
+    classes_or_drugs = (canonical_class(form) or canonical_drug(form) for form in forms)
+    name = next(filter(None, [*classes_or_drugs, *routes_in(word)]), None)
+    within = [*find_known_conditions(match.string), *find_drug_classes(match.string)]
+    is_a_name = any(mention.start <= match.start() < match.end() < mention.end for mention in within)
+    return match[0] if name is None or is_a_name else f"without {name}"
 
 
 def plain_text(question: str) -> str:
@@ -541,56 +616,68 @@ def names_of(text: str) -> list[NamedEntity]:
     A goal ("quit smoking") counts as its condition; words for patients count if no other condition is named.
     A condition before a word for drugs is a class ("gout drugs") if another condition is asked about.
     """
-    known = find_known_conditions(text)
+    known_conditions = find_known_conditions(text)
+    drugs = [drug for drug in find_drugs(text) if not _is_part(drug, known_conditions)]
+    classes = [class_ for class_ in find_drug_classes(text) if not _is_part(class_, [*known_conditions, *drugs])]
+    conditions = _find_question_conditions(text, known_conditions, [*drugs, *classes], classes)
 
-    def is_part(one: Mention, of: Iterable[Mention]) -> bool:  # "cocaine" of "cocaine-related disorders"
-        return any(
-            each.start <= one.start and one.end <= each.end and one.end - one.start < each.end - each.start
-            for each in of
-        )
-
-    drugs = [each for each in find_drugs(text) if not is_part(each, known)]
-    classes = [each for each in find_drug_classes(text) if not is_part(each, [*known, *drugs])]
-    deeds = [deed for deed in find_deeds(text) if not any(is_part(each, [deed]) for each in known)]
-    general = text  # "drug for sciatica" reveals a condition, "gabapentin for" would not
-    for each in (*drugs, *classes):
-        general = general[: each.start] + "drug".ljust(len(each.text))[: len(each.text)] + general[each.end :]
-    found = merge_mentions(classes, merge_mentions(deeds, find_conditions(general)) or find_people(text))
-    singular = {each.name: canonical_condition(each.name.removesuffix("s")) or each.name for each in found}
-    conditions = [each._replace(name=singular[each.name]) for each in found if each not in classes]
-    conditions = [each for each in conditions if not all(map(is_noise, bare_words(each.text)))]
-
-    use = re.compile(rf" ({'|'.join(question_words('drugs by use'))})\b", re.IGNORECASE)
-    by_use = [each for each in conditions if use.match(text, each.end)]
-    if len({each.name for each in conditions}) > len({each.name for each in by_use}):
-        conditions = [each for each in conditions if each not in by_use]
-        classes += [each._replace(name=f"{each.name} drugs") for each in by_use]
+    use = re.compile(rf" ({'|'.join(get_question_words('drugs by use'))})\b", re.IGNORECASE)
+    by_use = [condition for condition in conditions if use.match(text, condition.end)]
+    if len({condition.name for condition in conditions}) > len({condition.name for condition in by_use}):
+        conditions = [condition for condition in conditions if condition not in by_use]
+        classes += [condition._replace(name=f"{condition.name} drugs") for condition in by_use]
     medicines = merge_mentions(classes, drugs)
-    kinds = [
-        *(NamedEntity(*each, "class") for each in classes),
-        *(NamedEntity(*each, "drug") for each in medicines if each not in classes),
-        *(NamedEntity(*each, "condition") for each in merge_mentions(medicines, conditions) if each in conditions),
-    ]
-    taken = _mask_spans(text, [name[1:3] for name in kinds])
-    kinds += (NamedEntity(*each, "route") for each in _find_routes(text) if not taken[each.start])
-    return sorted(kinds, key=lambda name: name.start)
+    mentions = merge_mentions(medicines, conditions)
+    names = [NamedEntity(*class_, "class") for class_ in classes]
+    names += [NamedEntity(*medicine, "drug") for medicine in medicines if medicine not in classes]
+    names += [NamedEntity(*mention, "condition") for mention in mentions if mention in conditions]
+    covered = _mask_spans(text, [name[1:3] for name in names])
+    names += [NamedEntity(*route, "route") for route in _find_routes(text) if not covered[route.start]]
+    return sorted(names, key=lambda name: name.start)
+
+
+def _find_question_conditions(
+    text: str, known_conditions: Sequence[Mention], medicines: Sequence[Mention], classes: Sequence[Mention]
+) -> list[Mention]:
+    """List the conditions in a question by their usual names: named or described, goals, or else words for patients."""
+    goals = [goal for goal in find_deeds(text) if not any(_is_part(known, [goal]) for known in known_conditions)]
+    general = text  # "drug for sciatica" reveals a condition, "gabapentin for" would not
+    for medicine in medicines:
+        size = len(medicine.text)
+        general = general[: medicine.start] + "drug".ljust(size)[:size] + general[medicine.end :]
+    mentions = merge_mentions(goals, find_conditions(general)) or find_people(text)
+    conditions: list[Mention] = []
+    for mention in merge_mentions(classes, mentions):
+        singular = canonical_condition(mention.name.removesuffix("s")) or mention.name
+        if mention not in classes and not all(map(is_noise, strip_syntax(mention.text))):
+            conditions.append(mention._replace(name=singular))
+    return conditions
+
+
+def _is_part(mention: Mention, wholes: Iterable[Mention]) -> bool:
+    """Whether a mention lies in a longer one: "cocaine" in "cocaine-related disorders"."""
+    for whole in wholes:
+        is_longer = whole.end - whole.start > mention.end - mention.start
+        if is_longer and whole.start <= mention.start and mention.end <= whole.end:
+            return True
+    return False
 
 
 def _find_taken(text: str, names: Sequence[NamedEntity]) -> list[NamedEntity]:
     """List drugs that people are said to take already: "patients on warfarin and aspirin", "while taking lithium"."""
-    found = list[NamedEntity]()
+    taken = list[NamedEntity]()
     for name in names:
-        is_joined = bool(found) and text[found[-1].end : name.start].strip().lower() == "and"
+        is_joined = bool(taken) and text[taken[-1].end : name.start].strip().lower() == "and"
         if name.kind == "drug" and (is_joined or _TAKES.search(text[: name.start])):
-            found.append(name)
-    return found
+            taken.append(name)
+    return taken
 
 
-def _blank_takers(text: str, taken: Sequence[NamedEntity]) -> str:
+def _hide_takers(text: str, comedication: Sequence[NamedEntity]) -> str:
     """Blank the words before the drugs that people take, which ask nothing: "people taking"."""
-    spans = [found.span() for name in taken if (found := _TAKES.search(text[: name.start]))]
-    covered = _mask_spans(text, spans)
-    return "".join(" " if is_covered else each for each, is_covered in zip(text, covered, strict=True))
+    matches = [_TAKES.search(text[: name.start]) for name in comedication]
+    covered = _mask_spans(text, [match.span() for match in matches if match])
+    return "".join(" " if is_covered else letter for letter, is_covered in zip(text, covered, strict=True))
 
 
 def _asks_for_both(text: str, conditions: Sequence[NamedEntity]) -> bool:
@@ -598,45 +685,45 @@ def _asks_for_both(text: str, conditions: Sequence[NamedEntity]) -> bool:
     return len({name.name for name in conditions}) > 1 and _BOTH.search(text[: conditions[0].start]) is not None
 
 
-def _after_not(text: str, names: Sequence[NamedEntity]) -> list[NamedEntity]:
+def _find_excluded(text: str, names: Sequence[NamedEntity]) -> list[NamedEntity]:
     """List the names that the operator NOT excludes: those of the group or name that follows it."""
-    found = list[NamedEntity]()
-    for each in _NOT.finditer(text):
-        start = end = each.end()
+    excluded = list[NamedEntity]()
+    for match in _NOT.finditer(text):
+        start = end = match.end()
         depth = 0
         while end < len(text) and text[start] == "(" and (depth or end == start):
             depth += (text[end] == "(") - (text[end] == ")")
             end += 1
-        found += [name for name in names if start <= name.start < max(end, start + 2)]
-    return found
+        excluded += [name for name in names if start <= name.start < max(end, start + 2)]
+    return excluded
 
 
 def is_query(text: str) -> bool:
     """Whether a text is a boolean query, not a question with words in capitals."""
-    is_asked = text.rstrip().endswith("?") or text.partition(" ")[0].lower() in question_words("opening")
-    return bool(_OPERATOR.search(text)) and not is_asked
+    is_question = text.rstrip().endswith("?") or text.partition(" ")[0].lower() in get_question_words("opening")
+    return bool(_OPERATOR.search(text)) and not is_question
 
 
 def parts_of(text: str) -> Iterator[str]:
     """Yield the parts of a question, each in place, the rest blank: "…, and which of them failed?" is a second part."""
-    opening = "|".join(question_words("opening"))
+    opening = "|".join(get_question_words("opening"))
     joint = rf"(?:[,;.?!]|\band|\bbut)\s+(?:(?:and|but|also)\s+)?(?=(?:{opening})\b)"
-    asks = rf"^\W*(?:{opening})\b|\b(?:{'|'.join(question_words('interrogatives'))})\b"
-    starts = [each.end() for each in re.finditer(joint, text, re.IGNORECASE)]
+    asks = rf"^\W*(?:{opening})\b|\b(?:{'|'.join(get_question_words('interrogatives'))})\b"
+    starts = [match.end() for match in re.finditer(joint, text, re.IGNORECASE)]
     while starts and not re.search(asks, text[: starts[0]], re.IGNORECASE):
         starts.pop(0)
     for start, end in zip([0, *starts], [*starts, len(text)], strict=True):
         yield " " * start + text[start:end] + " " * (len(text) - end)
 
 
-def _parts(text: str, names: Sequence[NamedEntity]) -> Iterator[tuple[Guess, int]]:
+def _classify_parts(text: str, names: Sequence[NamedEntity]) -> Iterator[tuple[Guess, int]]:
     """Classify the parts of a question; yield each with where it starts."""
     if is_query(text):
         yield Guess("prevent" if PREVENTION_WORD.search(text) else "treat", 1.0, "other"), 0
         return
     for part in parts_of(_ASIDE.sub("?", text)):
         own = [name for name in names if part[name.start : name.end].strip()]
-        yield kind_of(part, own), len(part) - len(part.lstrip())
+        yield classify_question(part, own), len(part) - len(part.lstrip())
 
 
 def _mask_spans(text: str, spans: Iterable[tuple[int, int]]) -> list[bool]:
@@ -647,12 +734,15 @@ def _mask_spans(text: str, spans: Iterable[tuple[int, int]]) -> list[bool]:
     return covered
 
 
-def _known_phrases(text: str) -> list[tuple[int, int]]:
+def _find_phrases(text: str) -> list[tuple[int, int]]:
     """Find spans of known words other than drugs and conditions: populations, to prevent, gene therapy."""
-    bound = re.compile("|".join(rf"\b{re.escape(each)}\b" for each in question_words("bound")), re.IGNORECASE)
+    bound = "|".join(rf"\b{re.escape(word)}\b" for word in get_question_words("bound"))
     acute = cue_regex("acute", __package__)
-    patterns = [PREVENTION_WORD, acute, bound, *_words_of("populations.tsv").values()]
-    return [found.span() for known in patterns for found in known.finditer(text)]
+    patterns = [PREVENTION_WORD, acute, re.compile(bound, re.IGNORECASE), *_load_patterns("populations.tsv").values()]
+    spans: list[tuple[int, int]] = []
+    for pattern in patterns:
+        spans += [match.span() for match in pattern.finditer(text)]
+    return spans
 
 
 def _choose_words(
@@ -663,37 +753,36 @@ def _choose_words(
     Leaves out words that few relevant records contain: the use in questions on safety in a population, the people in
     questions on harm. Drugs to compare become alternatives, since placebo-controlled trials name only one.
     """
-    conditions = [name for name in names if name.kind == "condition"]
+    conditions = [name[1:3] for name in names if name.kind == "condition"]
     arms = [name for name in names if name.is_drug] if kind == "compare" and not excluded else []
-    hidden = {(each.start, each.end) for each in excluded}
-    shown = {(name.start, name.end) for name in names if name not in excluded and name.kind != "route"}
-    shown |= {span for span in _known_phrases(text) if span not in hidden}
-    if kind == "safety" and is_on_population:
-        hidden |= {(name.start, name.end) for name in conditions}
-        hidden |= {found.span() for found in PREVENTION_WORD.finditer(text)}
-    if kind == "harm":
-        named = {(name.start, name.end) for name in conditions}
-        hidden |= {(each.start, each.end) for each in find_people(text) if (each.start, each.end) not in named}
-    if len({arm.name for arm in arms}) > 1:
-        hidden |= {(arm.start, arm.end) for arm in arms}
-    else:
+    if len({arm.name for arm in arms}) < 2:
         arms = []
-    has_condition = kind != "harm" and any((name.start, name.end) in shown - hidden for name in conditions)
+    hidden = {name[1:3] for name in excluded}
+    visible = {name[1:3] for name in names if name not in excluded and name.kind != "route"}
+    visible |= {span for span in _find_phrases(text) if span not in hidden}
+    if kind == "safety" and is_on_population:
+        hidden.update(conditions)
+        hidden.update(match.span() for match in PREVENTION_WORD.finditer(text))
+    if kind == "harm":
+        hidden.update(person[1:3] for person in find_people(text) if person[1:3] not in conditions)
+    hidden.update(arm[1:3] for arm in arms)
+    has_condition = kind != "harm" and not (visible - hidden).isdisjoint(conditions)
 
-    kept: list[str] = [" or ".join(arm.text for arm in arms)] if arms else []
+    words: list[str] = [" or ".join(arm.text for arm in arms)] if arms else []
     follows = False  # after a name, "or" may lead to another
-    covers = [_mask_spans(text, spans) for spans in (hidden, shown)]
+    in_hidden = _mask_spans(text, hidden)
+    in_visible = _mask_spans(text, visible)
     for word in re.finditer(r"\S+", text):
-        is_in = [True in covered[slice(*word.span())] for covered in covers]
-        plain = word[0].strip(",;:?!.") if has_condition else word[0]
-        is_in[1] = is_in[1] or (bool(kept) and follows and tells_kinds_apart(plain))
-        if is_in[0]:
+        place = slice(*word.span())
+        if True in in_hidden[place]:
             continue
-        if is_in[1] or (plain == "or" and follows):
-            kept.append(plain)
-        elif not has_condition and plain.strip("?.,!").lower() not in question_words("asks"):
-            kept.append(word[0])
-        follows = is_in[1] or (follows and is_noise(plain) and plain != "or")
-    if all(map(is_noise, bare_words(" ".join(kept)))):
-        kept = [text]
-    return " ".join([*kept, *(f"NOT {each.text}" for each in excluded if each.kind != "route")])
+        plain = word[0].strip(",;:?!.") if has_condition else word[0]
+        is_name = True in in_visible[place] or (bool(words) and follows and tells_kinds_apart(plain))
+        if is_name or (plain == "or" and follows):
+            words.append(plain)
+        elif not has_condition and plain.strip("?.,!").lower() not in get_question_words("asks"):
+            words.append(word[0])
+        follows = is_name or (follows and is_noise(plain) and plain != "or")
+    if all(map(is_noise, strip_syntax(" ".join(words)))):
+        words = [text]
+    return " ".join([*words, *(f"NOT {name.text}" for name in excluded if name.kind != "route")])

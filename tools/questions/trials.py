@@ -23,29 +23,29 @@ the Cochrane Handbook, https://training.cochrane.org/handbook/current/chapter-04
 _WITH_KINDS = f" AND {KINDS_OF_STUDIES}"
 
 
-def first_queries(asked: Question, *, of_trials: bool = False) -> list[str]:
+def list_first_queries(question: Question, *, of_trials: bool = False) -> list[str]:
     """Return what a question asks a source first: where it is open, trials and reviews before anything else.
 
     Args:
         asked: the question.
         of_trials: whether the source is a registry of trials, which needs no query of its own for them.
     """
-    trials = [] if of_trials else trial_queries(asked)
-    return [*trials[:1], asked.text]
+    trials = [] if of_trials else list_trial_queries(question)
+    return [*trials[:1], question.text]
 
 
-def trial_queries(asked: Question) -> list[str]:
+def list_trial_queries(question: Question) -> list[str]:
     """Return the queries for trials and reviews in the order of asking; empty unless a question asks what helps.
 
     A question that names drugs or classes has queries of its own for these.
     """
-    if not asked.asks_what_helps or asked.drugs or asked.drug_classes:
+    if not question.asks_what_helps or question.drugs or question.drug_classes:
         return []
-    queries = [trial_query(asked, "ti"), trial_query(asked, "tiab")]
+    queries = [write_trial_query(question, "ti"), write_trial_query(question, "tiab")]
     return [query for query in queries if query]
 
 
-def trial_query(asked: Question, field: Literal["ti", "tiab"] = "ti") -> str:
+def write_trial_query(question: Question, field: Literal["ti", "tiab"] = "ti") -> str:
     """Write the query for the trials and reviews on all conditions of a question; empty if it names none.
 
     Args:
@@ -54,40 +54,43 @@ def trial_query(asked: Question, field: Literal["ti", "tiab"] = "ti") -> str:
             record to be on a condition.
 
     >>> from willowbark.tools.questions import parse_question
-    >>> trial_query(parse_question("Which drugs prevent diabetes insipidus?")).partition(" AND (")[0]
+    >>> write_trial_query(parse_question("Which drugs prevent diabetes insipidus?")).partition(" AND (")[0]
     '((diabetes[ti] AND insipidus[ti]) OR "diabetes insipidus"[majr])'
     """
-    names = [write_names(_names_of(name, asked), field) for name in asked.conditions]
+    names = [write_names(_choose_names(name, question), field) for name in question.conditions]
     return f"{' AND '.join(names)}{_WITH_KINDS}" if all(names) and names else ""
 
 
-def _names_of(condition: str, asked: Question) -> list[str]:
+def _choose_names(condition: str, question: Question) -> list[str]:
     """Return a condition's names; if the question's own says more than the usual one, only those as narrow."""
-    usual = frozenset(_telling_words(condition))
-    own = [frozenset(_telling_words(each.text)) for each in find_known_conditions(asked.text) if each.name == condition]
-    narrow = [words for words in own if words > usual]
+    usual = set(_list_telling_words(condition))
     names = condition_synonyms(condition)
-    if not narrow:
-        return [*names]
-    return [" ".join(narrow[0]), *(name for name in names if frozenset(_telling_words(name)) > narrow[0])]
+    for mention in find_known_conditions(question.text):
+        own = _list_telling_words(mention.text)
+        if mention.name == condition and set(own) > usual:
+            return [" ".join(own), *(name for name in names if set(_list_telling_words(name)) > set(own))]
+    return [*names]
 
 
 def write_names(names: Sequence[str], field: str) -> str:
     """Write the alternatives of names as words in a field; a name that holds all words of another is left out."""
-    words = {frozenset(parts): parts for parts in map(_telling_words, names) if parts}
-    shortest = [parts for own, parts in words.items() if not any(other < own for other in words)]
-    groups = [" AND ".join(f"{word}[{field}]" for word in parts) for parts in shortest[:MOST_NAMES]]
-    alternatives = [f"({each})" if " " in each else each for each in groups]
+    by_words = {frozenset(parts): parts for parts in map(_list_telling_words, names) if parts}
+    groups: list[str] = []
+    for words, parts in by_words.items():
+        is_longer = any(other < words for other in by_words)
+        if not is_longer and len(groups) < MOST_NAMES:
+            groups.append(" AND ".join(f"{word}[{field}]" for word in parts))
+    alternatives = [f"({group})" if " " in group else group for group in groups]
     alternatives += [f'"{name}"[majr]' for name in names[:1] if is_in_mesh(name)]
     return f"({' OR '.join(alternatives)})" if groups else ""
 
 
-def for_registry(query: str) -> str:
+def remove_kinds(query: str) -> str:
     """Take the kinds of studies out of a query: a registry of trials holds nothing else, and knows no types."""
     return query.replace(_WITH_KINDS, "")
 
 
-def _telling_words(name: str) -> tuple[str, ...]:
+def _list_telling_words(name: str) -> tuple[str, ...]:
     """Return the words of a name that tell it from others, in its order."""
     words = content_words(re.sub(r"['\u2019]s\b", "", name))
     general = cue_list("any condition", __package__)

@@ -44,7 +44,9 @@ from .reading import Comparator, Effect, OutcomeKind, Reading
 from .sections import is_full_text
 from .text import says
 
-PLACEBO, UNTREATED, UNKNOWN = "placebo", "no treatment or usual care", "another treatment"
+PLACEBO = "placebo"
+UNTREATED = "no treatment or usual care"
+UNKNOWN = "another treatment"
 """Names of arms that a reader tells the kind of, and no more."""
 COMPLICATION = "a complication of "
 """Before the condition that a record was read for, where its own is a complication of that."""
@@ -179,7 +181,8 @@ def _name_arm(name: str) -> Arm:
 
 def _compare(result: _Result, *, is_whole: bool) -> Iterator[Comparison]:
     """Yield a drug's comparison; before it the one on the primary outcome, if that was missed and another met."""
-    reading, versus = result.reading, result.versus
+    reading = result.reading
+    versus = result.versus
     favours, significant = _FAVOURS[reading.effect]
     loose: Against = "baseline" if reading.comparator == "before_after" else "unstated"
     if reading.comparator == "dose" and favours != "arm":
@@ -211,7 +214,8 @@ def _leave_open(result: _Result) -> Comparison:
     """Return the comparison of an active control of which it is not told whose control it is: it says nothing of it."""
     reading = result.reading
     condition = _find_aside(reading)
-    passage, endpoint = find_passage(reading), _ENDPOINTS[reading.kind]
+    passage = find_passage(reading)
+    endpoint = _ENDPOINTS[reading.kind]
     return Comparison(arm=result.arm.name, against="unstated", endpoint=endpoint, condition=condition, passage=passage)
 
 

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 
 from ..lexicon import find_drugs
 from ..lexicon.drugs import is_class_member
@@ -65,24 +66,28 @@ class PassageContrast:
     @classmethod
     def of(cls, passages: Sequence[QuotedPassage], document: Document) -> "PassageContrast":
         """Return the passages of a reading as one text, with the drugs that the record names there."""
-        text, drugs = "", list[Named]()
+        text = ""
+        drugs = list[Named]()
         for passage in passages:
             shift = len(text) - passage.start
             if not is_full_text(passage.section):
-                inside = [each for each in document.drugs if passage.start <= each[1] and each[2] <= passage.end]
+                inside = [drug for drug in document.drugs if passage.start <= drug[1] and drug[2] <= passage.end]
                 drugs += [(name, start + shift, end + shift) for name, start, end in inside]
             text += f"{passage.text} "
         return cls(text.strip(), drugs)
 
     @classmethod
+    @lru_cache(maxsize=64)  # asked of one record for each drug in turn
     def of_record(cls, document: Document) -> "PassageContrast":
         """Return a whole record, with the drugs that it names."""
         return cls(document.whole, document.drugs)
 
     @classmethod
+    @lru_cache(maxsize=1024)
     def of_sentence(cls, sentence: Sentence) -> "PassageContrast":
         """Return a sentence of a record, with the drugs that the record names there."""
-        start, end = sentence.start, sentence.end
+        start = sentence.start
+        end = sentence.end
         inside = [drug for drug in sentence.document.drugs if start <= drug[1] and drug[2] <= end]
         return cls(
             sentence.document.whole[start:end], [(name, first - start, last - start) for name, first, last in inside]
@@ -231,6 +236,8 @@ class PassageContrast:
     def is_given_before(self, drug: str) -> bool:
         """Whether it names a drug behind "refractory to", "washout of" and the like alone: the result is another's.
 
+        Also behind "interferes with the efficacy of".
+
         >>> passage = PassageContrast("After failure of methotrexate, baricitinib led to remission.")
         >>> passage.is_given_before("methotrexate"), passage.is_given_before("baricitinib")
         (True, False)
@@ -274,7 +281,8 @@ def drop_other_arms(text: str) -> list[str]:
     >>> drop_other_arms("Attacks fell in 44.1% of those on it and in placebo 24.2% (p<0.001).")
     ['44.1%', 'p<0.001']
     """
-    kept, start = list[str](), 0
+    kept = list[str]()
+    start = 0
     written = plain(text)
     for figure in figures(written):
         place = re.compile(re.escape(figure).replace(r"\ ", r"\s+")).search(written, start)

@@ -22,7 +22,7 @@ from .reading import Direction
 CORRECTIONS_FILE = "corrections.jsonl"
 WORKSPACE_FOLDER = ".willowbark"
 """Holds a workspace's ledger; the corrections stand beside it, where git sees them."""
-Change = Literal["stance", "field", "exclude", "add", "set aside"]
+Change = Literal["stance", "field", "exclude", "add", "set aside", "count"]
 ExclusionReason = Literal[
     "wrong population", "wrong intervention", "wrong comparator", "wrong outcome", "wrong study design",
     "wrong publication type", "duplicate", "retracted", "no usable data", "other",
@@ -39,6 +39,7 @@ _NEEDS: Mapping[Change, str] = {
     "exclude": "a record and a reason",
     "add": "a record",
     "set aside": "a drug",
+    "count": "a record and a drug",
 }
 _MOST_BYTES = 64 << 20  # of the file: some 100,000 corrections, or 10,000 added records
 _WHO = "WILLOWBARK_PERSON"
@@ -84,6 +85,7 @@ class Correction(BaseModel, frozen=True, extra="forbid"):
             "exclude": "" if self.record and self.reason is not None else "a record and a reason",
             "add": "" if self.record and isinstance(self.value, dict) else "a record",
             "set aside": "" if self.drug else "a drug",
+            "count": "" if self.record and self.drug else "a record and a drug",
         }[self.change]
         if lacking and not self.withdrawn:
             raise PydanticCustomError("correction", "needs {lacking}", {"lacking": lacking})
@@ -114,7 +116,7 @@ class Ruling(NamedTuple):
     @property
     def agreed(self) -> Correction | None:
         """The latest word if all say the same; None in dispute."""
-        return self.words[-1] if len({each.word for each in self.words}) == 1 else None
+        return self.words[-1] if len({word.word for word in self.words}) == 1 else None
 
 
 class CorrectionBook:
@@ -182,14 +184,20 @@ class CorrectionBook:
         ruling = next(iter(self.find("exclude", names, conditions)), None)
         if ruling is None:
             return None
-        people = {each.who for each in ruling.words}
-        judges = {each.who for stance in self.find("stance", names, conditions) for each in stance.words}
+        people = {word.who for word in ruling.words}
+        judges = {word.who for stance in self.find("stance", names, conditions) for word in stance.words}
         return ruling.words[-1] if judges <= people else None
 
     def drugs_of(self, names: Iterable[str], conditions: Sequence[str]) -> list[str]:
         """List the drugs of which people say what a record says."""
         rulings = self.find("stance", names, conditions)
         return list(dict.fromkeys(ruling.words[0].drug for ruling in rulings if ruling.agreed is not None))
+
+    def lets_count(self, name: str, drug: str, conditions: Sequence[str]) -> bool:
+        """Whether people let a record's row on a drug count that a judge struck: they say so, or what it says."""
+        stance = self.find_stance([name], conditions, drug)
+        is_read_by_people = stance is not None and stance.agreed is not None
+        return is_read_by_people or bool(self.find("count", [name], conditions, drug))
 
     def find_aside(self, drug: str, conditions: Sequence[str]) -> Correction | None:
         """Return the word by which a drug is set aside; None if it is not."""
@@ -262,7 +270,8 @@ def append_corrections(path: Path, corrections: Sequence[Correction]) -> None:
     """
     read_corrections(path)
     lines = [
-        json.dumps(each.model_dump(mode="json", exclude_defaults=True), ensure_ascii=False) for each in corrections
+        json.dumps(correction.model_dump(mode="json", exclude_defaults=True), ensure_ascii=False)
+        for correction in corrections
     ]
     text = "".join(f"{line}\n" for line in lines)
     try:

@@ -27,7 +27,9 @@ _NAME = 14  # maximum pieces of a condition's name
 ZONE_NAMES = "TABMRC"
 """Parts of a record, as `Sentence.zone` has them."""
 _SOON = {zone: at for at, zone in enumerate("TCRAMB")}
-PAIR_FLAGS, SENTENCE_FLAGS, CONDITION_FLAGS = 8, 14, 12
+PAIR_FLAGS = 8
+SENTENCE_FLAGS = 14
+CONDITION_FLAGS = 12
 
 
 class Sign:
@@ -145,7 +147,8 @@ def cut_record(document: Document, pieces: Pieces, unknown: str = "") -> CutReco
     classes = _index_spans(document, document.classes)
     sentences = []
     for order, (first, last) in enumerate(document.spans):
-        cut, owners = [Sign.ZONE + ZONE_NAMES.index(document.zones[order])], [-1]
+        cut = [Sign.ZONE + ZONE_NAMES.index(document.zones[order])]
+        owners = [-1]
         at = first
         while at < last:
             if at in drugs:

@@ -7,11 +7,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import pairwise
+from operator import itemgetter
 from typing import Any, TypeVar
 
 from willowbark.tools.records.evidence import Evidence
 
 from ..lexicon import find_drug_classes, find_drugs
+from ..lexicon.codes import write_code_pattern
 from ..lexicon.conditions import find_known_conditions
 from .screening import is_prose, screen
 from .text import ZONES, SentenceRole, Token, heading_role, plain, says, sentence_spans, tokens_of, zone_features
@@ -65,7 +67,7 @@ class Sentence:
     @property
     def conditions(self) -> list[tuple[str, int, int]]:
         """Conditions it names, with their offsets in the document."""
-        return [each for each in self.document.conditions if self.start <= each[1] < self.end]
+        return [condition for condition in self.document.conditions if self.start <= condition[1] < self.end]
 
     @property
     def signs(self) -> frozenset[str]:
@@ -93,29 +95,36 @@ class Document:
         whole: the title, a full stop, a space, the text; all offsets refer to it.
         offset: where the text begins in `whole`.
         types: publication types in lower case, without "journal article".
+        codes: research codes in it, each with the drug that it stands for.
     """
 
-    def __init__(self, title: str, text: str, types: Sequence[str] = ()) -> None:
-        self.title, self.text = title.strip(), text
+    def __init__(self, title: str, text: str, types: Sequence[str] = (), codes: Sequence[tuple[str, str]] = ()) -> None:
+        self.title = title.strip()
+        self.text = text
         head = f"{self.title}{'' if self.title[-1:] in '.?!' else '.'} " if self.title else ""
-        self.whole, self.offset = head + text, len(head)
+        self.whole = head + text
+        self.offset = len(head)
         self.types = tuple(kind.lower() for kind in types if kind.lower() != "journal article")
-        self._head, self._plain = head, plain(self.whole)
+        self.codes = codes
+        self._head = head
+        self._plain = plain(self.whole)
         self._made: dict[tuple[object, ...], Any] = {}
 
     @classmethod
     def of(cls, record: Evidence) -> "Document":
         """Return the screened document of a record, cached by its text."""
-        title, content = record.citation.title, record.content
+        title = record.citation.title
+        content = record.content
         if is_prose(record):
             title, content = screen(title, content)
         types = record.paper.publication_types if record.paper else ()
-        return cls.cut(title, content.removeprefix(title).lstrip(" .\n"), tuple(map(str, types or ())))
+        codes = tuple(sorted(record.paper.drug_codes.items())) if record.paper else ()
+        return cls.cut(title, content.removeprefix(title).lstrip(" .\n"), tuple(map(str, types or ())), codes)
 
     @staticmethod
-    def cut(title: str, text: str, types: tuple[str, ...] = ()) -> "Document":
+    def cut(title: str, text: str, types: tuple[str, ...] = (), codes: tuple[tuple[str, str], ...] = ()) -> "Document":
         """Return the document of a title and a text that need no screening, cached."""
-        document = _parse_once(title, text, types)
+        document = _parse_once(title, text, types, codes)
         with _lock:
             _with_words[id(document)] = document
             _with_words.move_to_end(id(document))
@@ -147,10 +156,12 @@ class Document:
         spans = [(0, len(self._head.rstrip()))] if self._head else []
         spans += sentence_spans(self._plain, self.offset)
         found: list[Sentence] = []
-        at, headed = 0, None
+        at = 0
+        headed = None
         begins = [token.start for token in self.tokens]
         for order, (start, end) in enumerate(spans):
-            first, at = at, bisect_left(begins, end, at)
+            first = at
+            at = bisect_left(begins, end, at)
             if start >= self.offset:
                 headed = heading_role(self._plain, start) or headed
             found.append(Sentence(self, order, start, end, first, at, headed if start >= self.offset else "title"))
@@ -159,7 +170,7 @@ class Document:
     @cached_property
     def lines(self) -> list[str]:
         """The sentences with punctuation and white space normalised."""
-        found = [" ".join(self._plain[each.start : each.end].split()) for each in self.sentences]
+        found = [" ".join(self._plain[sentence.start : sentence.end].split()) for sentence in self.sentences]
         return [" ".join(plain(self.title).split()), *found[1:]] if self.title else found
 
     @property
@@ -183,24 +194,36 @@ class Document:
         return found
 
     @cached_property
+    def names_primary_outcome(self) -> bool:
+        """Whether it writes of a primary outcome, under any of its names."""
+        return says("primary outcome", self.whole) is not None
+
+    @cached_property
     def drugs(self) -> list[tuple[str, int, int]]:
-        """Drugs mentioned: generic name, start and end character offset."""
-        return [(found.name, found.start, found.end) for found in find_drugs(self.whole)]
+        """Drugs mentioned, by name or by a research code: generic name, start and end character offset."""
+        named = [(drug.name, drug.start, drug.end) for drug in find_drugs(self.whole)]
+        patterns = [(drug, write_code_pattern(code)) for code, drug in self.codes]
+        coded = [(drug, *match.span()) for drug, pattern in patterns for match in pattern.finditer(self.whole)]
+        if not coded:
+            return named
+        taken = {start for _, start, _ in named}
+        return sorted([*named, *(mention for mention in coded if mention[1] not in taken)], key=itemgetter(1))
 
     @cached_property
     def conditions(self) -> list[tuple[str, int, int]]:
         """Known conditions mentioned, with their character offsets."""
-        return [found[:3] for found in find_known_conditions(self.whole)]
+        return [condition[:3] for condition in find_known_conditions(self.whole)]
 
     @cached_property
     def classes(self) -> list[tuple[str, int, int]]:
         """Drug classes mentioned, with their character offsets."""
-        return [(found.name, found.start, found.end) for found in find_drug_classes(self.whole)]
+        return [(class_.name, class_.start, class_.end) for class_ in find_drug_classes(self.whole)]
 
     @cached_property
     def words(self) -> list[str]:
         """The tokens as used in features: numbers as `0`, p values as `P<` or `P>`, punctuation as empty words."""
-        texts, found = [token.text for token in self.tokens], list[str]()
+        texts = [token.text for token in self.tokens]
+        found = list[str]()
         for at, word in enumerate(texts):
             if word in _SKIPPED or (word == "p" and texts[at + 1 : at + 2] and texts[at + 1] in _COMPARED):
                 found.append("")
@@ -246,5 +269,5 @@ _lock = threading.Lock()
 
 
 @lru_cache(maxsize=KEPT)
-def _parse_once(title: str, text: str, types: tuple[str, ...]) -> Document:
-    return Document(title, text, types)
+def _parse_once(title: str, text: str, types: tuple[str, ...], codes: tuple[tuple[str, str], ...]) -> Document:
+    return Document(title, text, types, codes)

@@ -8,6 +8,7 @@ reading.
 import json
 from functools import cache
 from importlib import resources
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -40,7 +41,8 @@ def shown(view: View, pieces: Pieces) -> EncoderInput:
     The condition's name comes first and other conditions keep their names, since names tell whether a condition is
     broader, narrower or another one.
     """
-    zones, last = view.document.zones, len(view.sentences) - 1
+    zones = view.document.zones
+    last = len(view.sentences) - 1
     named = [at for at, words in enumerate(view.sentences) if "DRUG" in words]
     in_passing = len(named) <= 1 and all(at not in (0, last) and zones[at] != "C" for at in named)
 
@@ -51,7 +53,8 @@ def shown(view: View, pieces: Pieces) -> EncoderInput:
 
     longest = LONGEST_IN_PASSING if in_passing else LONGEST
     whole = [Pieces.START, *[SIGNS["COND"], *pieces.of_all(view.condition.split())][:_NAME]]
-    room, kept = longest - 1 - len(whole), dict[int, list[int]]()
+    room = longest - 1 - len(whole)
+    kept = dict[int, list[int]]()
     for at in sorted(range(len(zones)), key=rank):
         found = [_ZONES[zones[at]], *pieces.of_all(view.spell(at))]
         if at in (0, last):
@@ -59,7 +62,8 @@ def shown(view: View, pieces: Pieces) -> EncoderInput:
         if len(found) <= room:
             kept[at] = found
             room -= len(found)
-    orders, places = sorted(kept), list[int]()
+    orders = sorted(kept)
+    places = list[int]()
     for at in orders:
         places.append(len(whole))
         whole += kept[at]
@@ -84,15 +88,16 @@ class Encoder:
     """The transformer. Thread-safe; its output for a record does not depend on other records.
 
     Args:
-        raw: an ONNX model with its vocabulary in its metadata.
+        path: an ONNX model with its vocabulary in its metadata.
         threads: number used for one record, which changes no output; records side by side use the cores better.
     """
 
-    def __init__(self, raw: bytes, threads: int = 1) -> None:
+    def __init__(self, path: Path, threads: int = 1) -> None:
         options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads, options.inter_op_num_threads = threads, 1
+        options.intra_op_num_threads = threads
+        options.inter_op_num_threads = 1
         options.add_session_config_entry("session.intra_op.allow_spinning", "0")  # idle threads free the processor
-        self._session = onnxruntime.InferenceSession(raw, options, providers=["CPUExecutionProvider"])
+        self._session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
         self.pieces = Pieces(json.loads(self._session.get_modelmeta().custom_metadata_map["vocabulary"]))
 
     def of_view(self, view: View) -> States:
@@ -115,4 +120,5 @@ class Encoder:
 @cache
 def encoder() -> Encoder:
     """Load the bundled encoder once."""
-    return Encoder(resources.files(__package__).joinpath("encoder.onnx").read_bytes())
+    with resources.as_file(resources.files(__package__).joinpath("encoder.onnx")) as path:
+        return Encoder(path)  # a session keeps bytes that it is given, 22 MB

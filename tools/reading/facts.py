@@ -91,10 +91,12 @@ def design_features(document: Document) -> list[str]:
     Any drug is `DRUG`, as where the weights were learnt, so that no drug's name tells a design.
     """
     found: list[str] = []
-    shown, last = [*document.words], len(document.sentences) - 1
+    shown = [*document.words]
+    last = len(document.sentences) - 1
     starts = [token.start for token in document.tokens]
     for _, start, end in document.drugs:
-        at, after = bisect_left(starts, start), bisect_left(starts, end)
+        at = bisect_left(starts, start)
+        after = bisect_left(starts, end)
         if starts[at : at + 1] == [start]:
             shown[at:after] = ["DRUG", *[""] * (after - at - 1)]
     for order, sentence in enumerate(document.sentences):
@@ -118,8 +120,10 @@ def _sign_words() -> dict[str, str]:
 
 def _signs(document: Document) -> Iterator[str]:
     """Yield the design cues in the title and anywhere, those absent, and pairs that occur together."""
-    words, tokens = _sign_words(), document.tokens
-    counts, titled = Counter[str](), set[str]()
+    words = _sign_words()
+    tokens = document.tokens
+    counts = Counter[str]()
+    titled = set[str]()
     for sentence in document.sentences:
         for at in range(sentence.first, sentence.last):
             text = tokens[at].text
@@ -150,7 +154,8 @@ def _random(tokens: Sequence[Token], at: int, sentence: Sentence) -> str | None:
 def candidates(document: Document, design: str) -> dict[int, list[str]]:
     """List candidate numbers of participants with the features of each; 0 means "not reported"."""
     found: dict[int, dict[str, None]] = {1: {}}
-    seen, summed = Counter[int](), set[int]()
+    seen = Counter[int]()
+    summed = set[int]()
     peopled: dict[int, None] = {}
     for order, sentence in enumerate(document.sentences):
         mentions = list(numbers_of(document, sentence))
@@ -219,7 +224,8 @@ def _sums(document: Document, sentence: Sentence, mentions: Sequence[Number]) ->
 
 def _sum(kind: str, words: Sequence[str], sentence: Sentence, parts: Sequence[Number]) -> tuple[int, list[str]]:
     """Return a sum with features from the words between, before and after its parts."""
-    first, last = parts[0], parts[-1]
+    first = parts[0]
+    last = parts[-1]
     between = [word for word in words[first.last : parts[1].first] if word]
     before = [word for word in words[max(sentence.first, first.first - 6) : first.first] if word][-3:]
     after = [word for word in words[last.last : min(sentence.last, last.last + 8)] if word][:4]
@@ -265,7 +271,8 @@ def study_design(
     if _BLIND_METHODS & {term.split("/")[0].lower().strip("* ") for term in mesh_terms}:
         return StudyDesign.rct_blinded
     whole = plain(text)
-    opened, blinded = says("open", whole), says("blinded", whole)
+    opened = says("open", whole)
+    blinded = says("blinded", whole)
     if opened and (not blinded or opened.start() < blinded.start()):
         return StudyDesign.rct_open
     return StudyDesign.rct_blinded if blinded else StudyDesign.rct
@@ -284,7 +291,7 @@ def purpose_at(document: Document, quote: str) -> Purpose:
     >>> purpose_at(review, "Triptans are effective.")
     'relief'
     """
-    at = next((each.order for each in document.sentences if quote and quote in each.quote), 0)
+    at = next((sentence.order for sentence in document.sentences if quote and quote in sentence.quote), 0)
     told = [(_used_for("prevention", text), _used_for("relief", text)) for text in document.lines]
     prevents, relieves = (sum(each) for each in zip(*told, strict=True)) if told else (0, 0)
     whole = (prevents >= 2 * relieves, relieves >= 2 * prevents)

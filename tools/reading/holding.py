@@ -17,6 +17,8 @@
 | denies that the drug was better; tells of others than the one compared | does not tell which side it favours |
 | denies it for the condition asked about, whatever it says of another | no difference |
 | is on another condition of the title | something else |
+| asks for studies of whether the drug works | does not tell which side it favours |
+| tells a significant worsening, and the reading no difference | the same |
 | tells a failure that is not more likely than not | no difference, and no statement |
 | the same, and that something changed significantly | does not tell which side it favours |
 
@@ -41,7 +43,8 @@ _CHECKED = frozenset({"model", "posted"})
 _KINDS = frozenset({"efficacy", "surrogate", "harm", "process"})
 _REVIEWS = frozenset({"review", "guideline", "systematic_review", "meta_analysis"})
 INERT: frozenset[Comparator] = frozenset({"placebo", "none"})
-_BENEFIT, _FAILURE = "tells of benefit", "tells of failure"
+_BENEFIT = "tells of benefit"
+_FAILURE = "tells of failure"
 _TELLS = {"supports": _BENEFIT, "contradicts": _FAILURE}
 
 
@@ -72,11 +75,13 @@ def hold_to_passage(reading: Reading, document: Document) -> HeldReading:
         changes |= {"effect": "mixed" if says("tells a change", passage.text) else "no_difference"}
     if reading.effect == "better":
         changes |= _temper(reading, passage)
+    if reading.effect == "no_difference" and _tells_worsening(passage.text):
+        changes |= {"effect": "mixed"}
     if passage.is_rival(reading.drug):
         changes |= {"role": "comparator"}
         if reading.comparator in INERT and not says("nothing", passage.text):
             changes |= {"comparator": "not_reported"}  # what was no better than it tells nothing of it beside placebo
-    if reading.effect == "better" and passage.is_given_before(reading.drug):
+    if passage.is_given_before(reading.drug):
         changes |= {"role": "mentioned", "effect": "not_reported"}
     if _is_on_other(reading, document):
         changes |= {"match": "other"}
@@ -100,7 +105,8 @@ def _find_bearing(reading: Reading, document: Document) -> Reading:
     passage = PassageContrast.of(reading.passages, document)
     if cue is None:
         return reading
-    is_bearing, is_joined = _bears(reading, passage), _is_only_there_joined(reading.drug, passage, document)
+    is_bearing = _bears(reading, passage)
+    is_joined = _is_only_there_joined(reading.drug, passage, document)
     if is_bearing and not is_joined:
         return reading
     for sentence in _rank(document, reading.condition):
@@ -133,6 +139,12 @@ def _tells_benefit(text: str) -> bool:
     return not is_aside or says(_BENEFIT, text) is not None
 
 
+def _tells_worsening(text: str) -> bool:
+    """Whether a text tells that people got significantly worse, and denies nothing."""
+    is_denied = says("not significantly", text) or says("denies a worsening", text)
+    return not is_denied and says("tells a worsening", text) is not None
+
+
 def _is_only_there_joined(drug: str, passage: PassageContrast, document: Document) -> bool:
     """Whether a passage names a drug joined with others that the record also gives alone."""
     return bool(passage.find_partners(drug)) and not PassageContrast.of_record(document).find_partners(drug)
@@ -153,7 +165,7 @@ def _names(line: PassageContrast, drug: str) -> bool:
 
 def _rank(document: Document, condition: str) -> Iterator[Sentence]:
     """Yield the sentences that may tell a result: those that name the condition before others, conclusions first."""
-    told = [each for each in document.sentences if _may_tell(each) and each.start >= document.offset]
+    told = [sentence for sentence in document.sentences if _may_tell(sentence) and sentence.start >= document.offset]
     named = {each.order for each in told if condition in {name for name, *_ in each.conditions}}
     yield from sorted(told, key=lambda each: (each.order not in named, each.zone != "C"))
 

@@ -128,12 +128,14 @@ class LearnedReader:
     name = "learned"
 
     def __init__(self) -> None:
-        self._encoder, self._weights = encoder(), weights()
+        self._encoder = encoder()
+        self._weights = weights()
         self.version = self._weights.version
 
     def read_document(self, document: Document, drug: str, condition: str, key: str = "") -> Reading:
         """Read a record for a drug in a condition, and for its design and participants."""
-        view, facts = View(document, drug, condition), document.once(facts_of, document)
+        view = View(document, drug, condition)
+        facts = document.once(facts_of, document)
         told, sentences, parts = self.tell(view)
         if _reports_nothing(document, facts.design):
             for field, value in (("verdict", "none"), ("effect", "not_reported"), ("primary", "not_reported")):
@@ -248,7 +250,8 @@ def _find_quoted(view: View, told: Mapping[int, Floats], verdict: Verdict) -> in
     """
     if verdict == "none":
         return None
-    column, zones = SENTENCES.index(_CARRIES[verdict]), view.document.zones
+    column = SENTENCES.index(_CARRIES[verdict])
+    zones = view.document.zones
     able = [at for at in told if zones[at] in "RCM"] or [at for at in told if zones[at] == "T"]
     return max(able, key=lambda at: _worth(view, at, told[at][column]) - (zones[at] == "M"), default=None)
 
@@ -262,14 +265,15 @@ def _in_figures(
     """
     if not passages or any(figures(passage.text) for passage in passages):
         return None
-    column, zones = SENTENCES.index(_CARRIES[verdict]), view.document.zones
+    column = SENTENCES.index(_CARRIES[verdict])
+    zones = view.document.zones
     able = [at for at in told if zones[at] == "R" and told[at][column] >= _TELLS_FIGURES]
     able.sort(key=lambda at: -_worth(view, at, told[at][column]))
     sentences = view.document.sentences
     carrying = [at for at in able if figures(sentences[at].text) and "harm" not in sentences[at].signs]
     if carrying:
         return _passage(view, carrying[0])
-    estimates = [each for each in sentences if each.zone in "RMC" and tells_figures(each.text)]
+    estimates = [sentence for sentence in sentences if sentence.zone in "RMC" and tells_figures(sentence.text)]
     if len(estimates) != 1 or "harm" in estimates[0].signs:
         return None
     return _passage(view, estimates[0].order)

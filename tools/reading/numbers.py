@@ -57,7 +57,8 @@ P_VALUE = re.compile(
 )
 
 
-_BOUNDS, _PAIR = "≥>≤<", re.compile(r"(\d+)\s*/\s*(\d+)")
+_BOUNDS = "≥>≤<"
+_PAIR = re.compile(r"(\d+)\s*/\s*(\d+)")
 _SHARE = r"\s*(?:%|per ?cent\b)"
 _FIGURES = re.compile(
     rf"[{_BOUNDS}]=?\s*\d+(?:\.\d+)?(?:\s*-\s*\d+(?:\.\d+)?)?{_SHARE}|"
@@ -83,7 +84,8 @@ _GIVEN = re.compile(
 )
 """From a figure to its group."""
 
-_AFTER_DRUG, _BEFORE_DRUG = re.compile(r"[\s(,:]{1,3}|\s(?:at|of)\s"), re.compile(r"\s(?:of\s)?")
+_AFTER_DRUG = re.compile(r"[\s(,:]{1,3}|\s(?:at|of)\s")
+_BEFORE_DRUG = re.compile(r"\s(?:of\s)?")
 
 
 class EffectSize(BaseModel, frozen=True, extra="forbid"):
@@ -123,7 +125,9 @@ def effect_sizes(told: Iterable[str], drug: str | None = None) -> list[EffectSiz
     """
     found: list[EffectSize] = []
     for sentence in told:
-        sizes, named, last = _sizes(sentence), set[str](), 0
+        sizes = _sizes(sentence)
+        named = set[str]()
+        last = 0
         mentions = find_drugs(sentence) if sizes and drug else []
         everyone = {mention.name for mention in mentions}
         for size, start, end in sizes:
@@ -139,21 +143,25 @@ def drugs_dosed(text: str, start: int, end: int, mentions: Sequence[Mention]) ->
 
     Beside it is "aspirin 75 mg"; in "aspirin, 75 mg heparin" it is heparin's alone.
     """
-    if within := {each.name for each in mentions if start <= each.start < end}:
+    if within := {mention.name for mention in mentions if start <= mention.start < end}:
         return within
-    before = {each.name: text[each.end : start] for each in mentions if _AFTER_DRUG.fullmatch(text, each.end, start)}
-    after = {each.name for each in mentions if _BEFORE_DRUG.fullmatch(text, end, each.start)}
+    before = {
+        mention.name: text[mention.end : start]
+        for mention in mentions
+        if _AFTER_DRUG.fullmatch(text, mention.end, start)
+    }
+    after = {mention.name for mention in mentions if _BEFORE_DRUG.fullmatch(text, end, mention.start)}
     is_apart = any(sign in gap for gap in before.values() for sign in "(,:")
     if beside := after if after and (is_apart or not before) else set(before):
         return beside
     near = min(mentions, key=lambda each: max(each.start - end, start - each.end))
-    return {each.name for each in (near, *[each for each in mentions if each.end <= start][-1:])}
+    return {each.name for each in (near, *[mention for mention in mentions if mention.end <= start][-1:])}
 
 
 def is_of_other_arm(text: str, start: int, end: int, others: Sequence[Mention]) -> bool:
     """Whether a figure stands right behind placebo or another drug, or before "with placebo" and the like."""
     untreated = cue_regex("nothing", __package__).finditer(text)
-    arms = [*((each.start, each.end) for each in others), *(each.span() for each in untreated)]
+    arms = [*((other.start, other.end) for other in others), *(each.span() for each in untreated)]
     said = _GIVEN.match(text, end)
     return any(text[last:start] in (" ", ": ") or (said and said.end() == first) for first, last in arms)
 
@@ -178,7 +186,7 @@ def figures(sentence: str) -> list[str]:
     >>> figures("It rose from 127/79 to 137/84 and in 8/15 (P < 0.01).")
     ['8/15', 'P < 0.01']
     """
-    found = (" ".join(each.group().split()) for each in _FIGURES.finditer(plain(sentence)))
+    found = (" ".join(match.group().split()) for match in _FIGURES.finditer(plain(sentence)))
     pairs = ((each, _PAIR.fullmatch(each)) for each in found if each[0] not in _BOUNDS)
     return [each for each, pair in pairs if pair is None or int(pair[1]) <= int(pair[2])]
 
@@ -216,7 +224,8 @@ def _sizes(sentence: str) -> list[tuple[EffectSize, int, int]]:
 
 def _limits(match: re.Match[str]) -> tuple[float, float]:
     groups = match.groupdict()
-    low, high = _float(groups["low"] or groups["from"]), _float(groups["high"] or groups["to"])
+    low = _float(groups["low"] or groups["from"])
+    high = _float(groups["high"] or groups["to"])
     return (low, high) if low <= high else (low, abs(high)) if low <= abs(high) else (high, low)
 
 
@@ -249,7 +258,8 @@ def spelled_number(text: str) -> int | None:
         elif word == "hundred":
             current = max(1, current) * 100
         elif word == "thousand":
-            total, current = total + max(1, current) * 1000, 0
+            total = total + max(1, current) * 1000
+            current = 0
         elif word != "and":
             return None
     return total + current or None

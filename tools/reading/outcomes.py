@@ -55,7 +55,8 @@ def more_is_better(outcome: Mapping[str, Any]) -> bool | None:
     >>> more_is_better({"title": "Participants with at least a 50% reduction in attacks", "unit": "Participants"})
     True
     """
-    title, unit = str(outcome.get("title") or ""), str(outcome.get("unit") or "")
+    title = str(outcome.get("title") or "")
+    unit = str(outcome.get("unit") or "")
     if says("marker", title):
         return None
     time_to = says("time to", title)
@@ -84,8 +85,10 @@ def higher_is_better(outcome: str) -> bool | None:
     >>> [higher_is_better(o) for o in ("pain", "reduction in pain", "survival", "loss of function", "serum zinc")]
     [False, True, True, False, None]
     """
-    bad, good = says("bad", outcome), says("good", outcome)
-    reversing, loss = says("reversing", outcome), says("loss", outcome)
+    bad = says("bad", outcome)
+    good = says("good", outcome)
+    reversing = says("reversing", outcome)
+    loss = says("loss", outcome)
     if reversing and bad and (reversing.start() < bad.start() or reversing.group().lower() == "free"):
         return True
     if loss and good and loss.start() < good.end() + 12:

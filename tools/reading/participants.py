@@ -51,9 +51,11 @@ class Number:
 
 def numbers_of(document: Document, sentence: Sentence) -> Iterator[Number]:
     """Yield the whole numbers of a sentence that may be counts."""
-    tokens, at = document.tokens, sentence.first
+    tokens = document.tokens
+    at = sentence.first
     while at < sentence.last:
-        first, text = at, tokens[at].text
+        first = at
+        text = tokens[at].text
         at += 1
         value: int | None = None
         if text[0].isdigit():
@@ -61,7 +63,8 @@ def numbers_of(document: Document, sentence: Sentence) -> Iterator[Number]:
                 after = tokens[at]
                 between = document.whole[tokens[first].end : after.start]
                 if len(after.text) == 3 and after.text.isdigit() and len(between) == 1 and between.isspace():
-                    value, at = int(text + after.text), at + 1
+                    value = int(text + after.text)
+                    at = at + 1
             if value is None:
                 whole = re.fullmatch(r"[1-9]\d*|[1-9]\d{0,2}(?:,\d{3})+", text)
                 value = int(text.replace(",", "")) if whole else None
@@ -141,10 +144,10 @@ def _arms_after_total(document: Document, mentions: Sequence[Number]) -> list[in
         if bracket is None or (bracket["people"] or "people").lower() not in _PEOPLE:
             continue
         inside = list[int]()
-        for each in mentions[at + 1 :]:
-            if _depth(document, total, each) != 1:
+        for mention in mentions[at + 1 :]:
+            if _depth(document, total, mention) != 1:
                 break
-            inside.append(each.value)
+            inside.append(mention.value)
         if len(inside) > 1 and sum(inside) == total.value and min(inside) >= _LEAST_BY_FORM:
             return inside
     return []
@@ -159,11 +162,11 @@ def _depth(document: Document, start: Number, end: Number) -> int:
 def _arms_in_brackets(document: Document, mentions: Sequence[Number]) -> list[int]:
     """Return the arms of a sentence, each alone in its bracket with a word for people: (100 patients)."""
     arms = []
-    for each in mentions:
-        before = document.whole[: document.tokens[each.first].start]
-        after = _IN_BRACKET.match(document.whole, document.tokens[each.last - 1].end)
+    for mention in mentions:
+        before = document.whole[: document.tokens[mention.first].start]
+        after = _IN_BRACKET.match(document.whole, document.tokens[mention.last - 1].end)
         if after and before.endswith("(") and after["people"].lower() in _PEOPLE:
-            arms.append(each.value)
+            arms.append(mention.value)
     return arms if len(arms) > 1 and min(arms) >= _LEAST_BY_FORM else []
 
 
@@ -171,6 +174,6 @@ def _matched_pair(text: str, mentions: Sequence[Number]) -> list[int]:
     """Return two groups of one size that a sentence calls matched; empty if there are none, or several."""
     if not says("matched", text):
         return []
-    sizes = Counter(each.value for each in mentions if each.people)
+    sizes = Counter(mention.value for mention in mentions if mention.people)
     twice = [value for value, count in sizes.items() if count == 2 and value >= _LEAST_BY_FORM]
     return 2 * twice if len(twice) == 1 else []

@@ -28,7 +28,7 @@ def find_wrong_use(passage: str, drug: str, condition: str) -> str:
         drug: generic name in lower case.
         condition: what it was given for.
     """
-    values = [_read_p(found) for found in _P_VALUE.finditer(passage)]
+    values = [_read_p(match) for match in _P_VALUE.finditer(passage)]
     is_significant = any(value <= CHANCE_LEVEL for value in values)
     is_by_chance = bool(values) and not is_significant
     is_told_as_gain = is_significant or says("tells a gain", passage) is not None

@@ -31,7 +31,9 @@ from .document import Document
 from .fields import FIELDS
 from .view import Pieces, View
 
-WIDTH, LOOKS, POINTERS = 384, 8, 3
+WIDTH = 384
+LOOKS = 8
+POINTERS = 3
 _NAMES = 4096  # conditions whose names are kept encoded
 _RECORDS = 32
 """Encoded records that are kept, the latest used: one takes 2 MB, and a run reads thousands."""
@@ -69,7 +71,8 @@ class PooledReader:
 
     def __init__(self, model: bytes, heads: Mapping[str, Any], threads: int = 0) -> None:
         options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads, options.inter_op_num_threads = threads, 1
+        options.intra_op_num_threads = threads
+        options.inter_op_num_threads = 1
         options.add_session_config_entry("session.intra_op.allow_spinning", "0")  # idle threads free the processor
         self._session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
         self.pieces = Pieces(json.loads(self._session.get_modelmeta().custom_metadata_map["vocabulary"]))

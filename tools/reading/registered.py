@@ -52,7 +52,8 @@ _P_VALUE = re.compile(
     r"^(?:p\s*)?(?P<sign>[<>≤≥=]{0,2})\s*(?P<value>\d*\.?\d+(?:e-?\d+)?)(?:\s*[*†a-z]{0,2})?$", re.IGNORECASE
 )
 _OF_HEART_OR_VESSELS = ("cardiovascular events", "blood pressure")
-_NULL_OF_RATIO, _NULL_OF_DIFFERENCE = 1.0, 0.0
+_NULL_OF_RATIO = 1.0
+_NULL_OF_DIFFERENCE = 0.0
 
 
 class Finding(NamedTuple):
@@ -305,7 +306,8 @@ def _read_p(analysis: Mapping[str, Any]) -> tuple[Literal["=", "<", "≤", ">", 
 
 def _read_analysis(analysis: Mapping[str, Any], outcome: Mapping[str, Any], first: str, second: str) -> Finding:
     """Read which group an analysis favours: by p and by the interval, which have to agree where both tell."""
-    by_p, by_interval = _is_significant(analysis), _excludes_null(analysis)
+    by_p = _is_significant(analysis)
+    by_interval = _excludes_null(analysis)
     kind = str(analysis.get("non_inferiority") or "")
     if "INFERIORITY" in kind or "EQUIVALENCE" in kind:
         return _read_equivalence(by_p, by_interval, outcome, first, second)
@@ -385,7 +387,8 @@ def _favoured(outcome: Mapping[str, Any], first: str, second: str) -> Favours | 
 
     A category's own words count before the outcome's: "Therapeutic failure" under "Therapeutic response".
     """
-    ours, theirs = _values_of(outcome, first), _values_of(outcome, second)
+    ours = _values_of(outcome, first)
+    theirs = _values_of(outcome, second)
     whole = more_is_better(outcome)
     if len(ours) == len(theirs) == 1:  # each group has a row of its own in some outcomes
         theirs = dict.fromkeys(ours, next(iter(theirs.values())))

@@ -135,7 +135,8 @@ def screen(title: str, content: str) -> tuple[str, str]:
 
     A title that continues with "Question: …" imitates a prompt; in abstracts that is a normal heading.
     """
-    clean, body = set_aside(title), set_aside(content)  # first, since invisible characters reveal disguises
+    clean = set_aside(title)
+    body = set_aside(content)  # first, since invisible characters reveal disguises
     for start, end in pieces(clean) if "question" in clean.lower() else ():
         if start and _QUESTION.match(clean[start:end]):
             clean = _blank(clean, start, end)

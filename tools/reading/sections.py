@@ -18,14 +18,16 @@ SectionKind = Literal["results", "limitations", "table"]
 """Kind of a full-text section."""
 DecidingReason = Literal["pivotal trial", "disagrees with others", "asked for"]
 """Why a full text is read whole; the last: somebody named the publication."""
-ABSTRACT, TITLE = "Abstract", "Title"
+ABSTRACT = "Abstract"
+TITLE = "Title"
 RESULTS_SHOWN = 2000  # characters of a record's results in a prompt; the abstract beside them has up to 2,500
 LIMITS_SHOWN = 800  # characters of its limitations in a prompt
 ROWS_SHOWN = 600  # characters of its tables' rows in a prompt
 WHOLE_SHOWN = 40_000  # characters of results, and of tables, of a record that decides: some 10,000 tokens each
 CODE_READS = 6000  # characters of results read by code, whose readers were trained on abstracts
 MAX_LIMITS = 2  # quoted per study
-MIN_LIMIT_CHARACTERS, MAX_LIMIT_CHARACTERS = 30, 400  # shorter sentences announce, longer ones discuss
+MIN_LIMIT_CHARACTERS = 30
+MAX_LIMIT_CHARACTERS = 400  # shorter sentences announce, longer ones discuss
 GAP = "\n[…]\n"  # marks omitted sentences, so that no quote spans them
 
 
@@ -105,7 +107,8 @@ def stated_limits(record: Evidence) -> list[SectionPassage]:
     for place in places(readable(record), "limitations"):
         own = bool(says("limit", place.title))
         for sentence in sentences(place.text):
-            named, about = bool(says("limit", sentence)), bool(says("about", sentence))
+            named = bool(says("limit", sentence))
+            about = bool(says("about", sentence))
             fits = MIN_LIMIT_CHARACTERS <= len(sentence) <= MAX_LIMIT_CHARACTERS
             if fits and about and (named or own) and section_of(record, sentence) == place.title:
                 found.append((not named, len(found), SectionPassage(place.title, sentence)))
@@ -114,7 +117,8 @@ def stated_limits(record: Evidence) -> list[SectionPassage]:
 
 def opening_results(record: Evidence) -> str:
     """Return the results of the full text from their beginning, in whole lines, as far as code reads them."""
-    room, lines = CODE_READS, list[str]()
+    room = CODE_READS
+    lines = list[str]()
     for line in (line for place in places(record, "results") for line in place.lines):
         room -= len(line)
         if room < 0:

@@ -123,7 +123,8 @@ class StudyStore:
     """
 
     def __init__(self, path: Path, *, is_writable: bool = True, busy_timeout_s: float = BUSY_TIMEOUT_S) -> None:
-        self.path, self._lock = path, threading.RLock()
+        self.path = path
+        self._lock = threading.RLock()
         self._readers = dict[ReaderIdentity, int]()
         with self._errors_in_words():
             if is_writable:
@@ -312,8 +313,10 @@ class StudyShelf:
     def __init__(
         self, own: Path | None, others: Sequence[Path] = (), tell: Callable[[str], None] = lambda _: None
     ) -> None:
-        self._tell, self._lock = tell, threading.RLock()
-        self._stores, self._waiting = list[StudyStore](), list[StoredRow]()
+        self._tell = tell
+        self._lock = threading.RLock()
+        self._stores = list[StudyStore]()
+        self._waiting = list[StoredRow]()
         self._identity: ReaderIdentity | None = None
         self._own: StudyStore | None = None
         self.taken = self.kept = 0
@@ -384,7 +387,8 @@ class StudyShelf:
     def flush(self, done: Iterable[str] = ()) -> None:
         """Write what waits, and the texts of which all was read."""
         with self._lock:
-            rows, self._waiting = self._waiting, []
+            rows = self._waiting
+            self._waiting = []
             texts = list(done)
             if self._own is None or self._identity is None or not (rows or texts):
                 return
@@ -399,7 +403,8 @@ class StudyShelf:
             self.flush()
             for store in self._stores:
                 store.close()
-            self._stores, self._own = [], None
+            self._stores = []
+            self._own = None
 
     @property
     def can_keep(self) -> bool:

@@ -60,7 +60,7 @@ def tokens_of(text: str) -> list[Token]:
     lowered = text.lower()
     if len(lowered) != len(text):  # a few capitals get longer in lower case; offsets must not shift
         lowered = "".join(low if len(low := char.lower()) == 1 else char for char in text)
-    return [Token(found.group(), *found.span()) for found in _TOKEN.finditer(lowered)]
+    return [Token(match.group(), *match.span()) for match in _TOKEN.finditer(lowered)]
 
 
 def says(cue: str, text: str) -> re.Match[str] | None:

@@ -110,7 +110,9 @@ class Pieces:
         names: the pieces in order; those that continue a word begin with `##`.
     """
 
-    UNKNOWN, START, END = 100, 101, 102
+    UNKNOWN = 100
+    START = 101
+    END = 102
     LAST_SPECIAL = 103
 
     def __init__(self, names: Sequence[str]) -> None:
@@ -128,7 +130,9 @@ class Pieces:
             return (SIGNS[word],)
         if len(word) > _LONGEST_WORD:
             return (self.UNKNOWN,)
-        word, parts, at = word.lower(), list[int](), 0
+        word = word.lower()
+        parts = list[int]()
+        at = 0
         while at < len(word):
             for end in range(len(word), at, -1):
                 place = self._place.get(("##" if at else "") + word[at:end])

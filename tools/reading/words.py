@@ -64,7 +64,10 @@ class WordHead:
     """
 
     def __init__(self, buckets: NDArray[np.int64], rarity: Floats, weights: Floats, bias: Floats) -> None:
-        self._buckets, self._rarity, self._weights, self._bias = buckets, rarity, weights, bias
+        self._buckets = buckets
+        self._rarity = rarity
+        self._weights = weights
+        self._bias = bias
 
     @classmethod
     def load(cls, stored: Mapping[str, NDArray[np.generic]]) -> "WordHead":

@@ -55,6 +55,8 @@ class SourceCard(BaseModel, frozen=True, extra="forbid"):
     documentation: str
     per_second: float = Field(gt=0)
     """Requests per second: the published limit, or a modest one if there is none."""
+    burst: int = Field(default=0, ge=0)
+    """Requests that may go at once beyond the even pace, where a source counts them by the minute."""
     typical_s: float = Field(default=0.8, gt=0)
     """Typical response time in seconds, for rehearsals; assumed, as none is published."""
     wires: tuple[WireName, ...] = ("httpx",)
@@ -111,8 +113,8 @@ class SourceCard(BaseModel, frozen=True, extra="forbid"):
     @property
     def entries(self) -> str:
         """Label for the text of its records."""
-        named = {"trial": "Registry entry", "label": "Drug label"}
-        return named.get(self.gives, "Database entry" if self.gives in ENTRIES else "Abstract")
+        titles = {"trial": "Registry entry", "label": "Drug label"}
+        return titles.get(self.gives, "Database entry" if self.gives in ENTRIES else "Abstract")
 
     @property
     def needs_key(self) -> bool:
@@ -121,9 +123,9 @@ class SourceCard(BaseModel, frozen=True, extra="forbid"):
 
 
 @cache
-def source_modules() -> Mapping[str, ModuleType]:
+def load_source_modules() -> Mapping[str, ModuleType]:
     """Return the modules that hold a card, by name, in the order of the cards' places; imported on first use."""
-    found = dict[str, ModuleType]()
+    modules = dict[str, ModuleType]()
     for folder in sorted(path for path in _SOURCES.iterdir() if (path / "__init__.py").is_file()):
         for file in sorted(folder.glob("[a-z]*.py")):
             module = import_module(f"willowbark.tools.sources.{folder.name}.{file.stem}")
@@ -131,20 +133,20 @@ def source_modules() -> Mapping[str, ModuleType]:
             if isinstance(card, SourceCard):
                 if card.name != file.stem:
                     raise TypeError(f"{module.__name__} holds the card of {card.name}")
-                found[card.name] = module
-    return dict(sorted(found.items(), key=lambda item: (item[1].CARD.place, item[0])))
+                modules[card.name] = module
+    return dict(sorted(modules.items(), key=lambda item: (item[1].CARD.place, item[0])))
 
 
 @cache
 def authority() -> Mapping[str, int]:
     """Return the rank of each source name in records; names not listed, of custom sources, rank last."""
-    return {name: place for place, name in enumerate((*source_modules(), *OF_NO_SOURCE))}
+    return {name: place for place, name in enumerate((*load_source_modules(), *OF_NO_SOURCE))}
 
 
-def given_kind(name: str) -> Kind:
+def find_kind(name: str) -> Kind:
     """Return the kind of a source's records unless they state another; `page` for a source without a file here."""
     if name in OF_NO_SOURCE:
         return OF_NO_SOURCE[name][1]
-    module = source_modules().get(name)
+    module = load_source_modules().get(name)
     card: SourceCard | None = module.CARD if module else None
     return card.gives if card else "page"

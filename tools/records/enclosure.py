@@ -27,7 +27,8 @@ GUIDANCE = (
 
 MAX_WITHOUT_BLOCKS = 500  # characters of a tool result without records, such as an error
 _REMEMBERED = ("source", "status", "total", "warnings")
-_TITLES, _TITLE = 8, 120  # number of hits whose titles are kept, and characters of each
+_TITLES = 8
+_TITLE = 120  # number of hits whose titles are kept, and characters of each
 _OPENING = re.compile(r"<records ([0-9a-f]{16})>")
 _EMBEDDED = re.compile(r"""\n<records ([0-9a-f]{16})>\n\{"[A-Z]\w*": \{.*\}\}\n</records \1>""")
 _MARKED = re.compile(r"<(/?records\b)")
@@ -104,34 +105,38 @@ def enclose(records: Sequence[Evidence], marker: str, *, head: Mapping[str, Any]
         line["citation"]["title"] = line["citation"]["title"].strip() or _NOTHING_VISIBLE
         line["content"] = line["content"] or _NOTHING_VISIBLE
         lines.append(line)
-    return _block([_clean(head or {}), *lines], marker)
+    return _write_block([_clean(head or {}), *lines], marker)
 
 
 def enclose_lines(lines: Sequence[Mapping[str, Any]], marker: str, *, head: Mapping[str, Any] | None = None) -> str:
     """Write shortened records as a block for a prompt, one line each."""
-    return _block([_clean(line) for line in (head or {}, *lines)], marker)
+    return _write_block([_clean(line) for line in (head or {}, *lines)], marker)
 
 
-def condense(text: str, shown: set[str]) -> str:
+def condense(text: str, listed: set[str]) -> str:
     """Reduce a tool result's records to their number and first titles, for models that choose searches.
 
     Args:
         text: the result.
         shown: keys of records whose titles the model has; those of this result are added.
     """
-    found = []
+    pieces = []
     for block in blocks(text):
         with contextlib.suppress(ValueError, KeyError):
             head, records = block.read()
             if "read" not in head and isinstance(head.get("source"), str):
-                said = {name: head[name] for name in _REMEMBERED if head.get(name)}
-                new = {each["key"]: str((each.get("citation") or {}).get("title", "")) for each in records}
-                first = [key for key in new if key not in shown][:_TITLES]
-                shown.update(first)
-                head = {**said, "read": len(records), "titles": {key: one_line(new[key], _TITLE) for key in first}}
+                remembered = {name: head[name] for name in _REMEMBERED if head.get(name)}
+                new = {record["key"]: str((record.get("citation") or {}).get("title", "")) for record in records}
+                first = [key for key in new if key not in listed][:_TITLES]
+                listed.update(first)
+                head = {
+                    **remembered,
+                    "read": len(records),
+                    "titles": {key: one_line(new[key], _TITLE) for key in first},
+                }
                 records = []
-            found.append(_block([head, *records], block.marker))
-    return "\n".join(found) or text[:MAX_WITHOUT_BLOCKS]
+            pieces.append(_write_block([head, *records], block.marker))
+    return "\n".join(pieces) or text[:MAX_WITHOUT_BLOCKS]
 
 
 def embed(data: BaseModel, marker: str) -> str:
@@ -141,11 +146,11 @@ def embed(data: BaseModel, marker: str) -> str:
 
 def extract(text: str, kind: type[Data]) -> Data | None:
     """Read the last data of a type that `embed` wrote into a text; None if there is none."""
-    found = None
+    data = None
     for block in blocks(text):
         with contextlib.suppress(KeyError, ValueError):
-            found = kind.model_validate(block.read()[0][kind.__name__])
-    return found
+            data = kind.model_validate(block.read()[0][kind.__name__])
+    return data
 
 
 def without_embedded(text: str) -> str:
@@ -155,18 +160,20 @@ def without_embedded(text: str) -> str:
 
 def blocks(text: str) -> Iterator[RecordBlock]:
     """Yield the blocks in a text, even if they cannot be parsed."""
-    marker, held = "", list[str]()
+    marker = ""
+    lines = list[str]()
     for line in text.split("\n"):
         if opening := _OPENING.fullmatch(line):  # nested: the first was never closed, so it is not ours
-            marker, held = opening.group(1), []
+            marker = opening.group(1)
+            lines = []
         elif marker and line == f"</records {marker}>":
-            yield RecordBlock(marker, held)
+            yield RecordBlock(marker, lines)
             marker = ""
         elif marker:
-            held.append(line)
+            lines.append(line)
 
 
-def _block(lines: Sequence[Mapping[str, Any]], marker: str) -> str:
+def _write_block(lines: Sequence[Mapping[str, Any]], marker: str) -> str:
     body = "".join(f"{json.dumps(line, ensure_ascii=False)}\n" for line in lines)
     body = body.replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")  # some readers treat these as line breaks
     return f"<records {marker}>\n{body}</records {marker}>"

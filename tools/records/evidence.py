@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self
 
 from pydantic import AfterValidator, BaseModel, Field, StringConstraints, field_validator, model_validator
 
-from .card import authority, given_kind
+from .card import authority, find_kind
 from .kinds import (
     EVIDENCE_TYPES,
     KINDS,
@@ -105,11 +105,11 @@ class Citation(BaseModel, frozen=True, extra="forbid"):
     @property
     def formatted(self) -> str:
         """The citation on one line: `Smith J, Jones A, Brown B et al. (2024-01-15). Title. URL`."""
-        shown = ", ".join(self.authors[: self.MAX_AUTHORS_IN_CITATION]) or "No authors listed"
+        authors = ", ".join(self.authors[: self.MAX_AUTHORS_IN_CITATION]) or "No authors listed"
         if len(self.authors) > self.MAX_AUTHORS_IN_CITATION:
-            shown += " et al."
+            authors += " et al."
         end = "" if self.title.endswith((".", "?", "!", "…")) else "."
-        return f"{shown} ({self.date}). {self.title}{end} {self.url}"
+        return f"{authors} ({self.date}). {self.title}{end} {self.url}"
 
 
 class Evidence(BaseModel, frozen=True, extra="forbid", serialize_by_alias=True, defer_build=True):
@@ -150,16 +150,16 @@ class Evidence(BaseModel, frozen=True, extra="forbid", serialize_by_alias=True, 
         """Parse `metadata` as the kind it names, else the kind that the source gives."""
         if not isinstance(data, Mapping) or data.get("record") is not None:
             return data
-        said = data.get("metadata")
-        if not isinstance(said, Mapping | None):
+        metadata = data.get("metadata")
+        if not isinstance(metadata, Mapping | None):
             raise ValueError("metadata is not a mapping of fields")
-        fields = {str(name): value for name, value in (said or {}).items()}
-        told = fields.pop("kind") if fields.get("kind") in KINDS else None
+        fields = {str(name): value for name, value in (metadata or {}).items()}
+        kind = fields.pop("kind") if fields.get("kind") in KINDS else None
         cited = data.get("citation")  # validated later if it names no source
         source = cited.get("source") if isinstance(cited, Mapping) else getattr(cited, "source", None)
-        of_source: Kind = given_kind(source) if isinstance(source, str) else "page"
+        of_source: Kind = find_kind(source) if isinstance(source, str) else "page"
         rest = {name: value for name, value in data.items() if name not in ("metadata", "record")}
-        return {**rest, "record": read(told or of_source, fields)}
+        return {**rest, "record": read(kind or of_source, fields)}
 
     @model_validator(mode="after")
     def _note_retraction(self) -> Self:
@@ -171,11 +171,11 @@ class Evidence(BaseModel, frozen=True, extra="forbid", serialize_by_alias=True, 
 
     @classmethod
     def entry(
-        cls, source: SourceName, title: str, said: Iterable[str], record: Record, url: str, date: str = UNKNOWN_DATE
+        cls, source: SourceName, title: str, lines: Iterable[str], record: Record, url: str, date: str = UNKNOWN_DATE
     ) -> Self:
         """Create a database entry with a title and one line per statement."""
         citation = Citation(source=source, title=title, url=url, date=date)
-        return cls(content="\n".join([title, "", *said]), citation=citation, record=record)
+        return cls(content="\n".join([title, "", *lines]), citation=citation, record=record)
 
     @property
     def metadata(self) -> Mapping[str, Any]:
@@ -191,9 +191,9 @@ class Evidence(BaseModel, frozen=True, extra="forbid", serialize_by_alias=True, 
     def trial(self) -> Trial | None:
         return self.record if isinstance(self.record, Trial) else None
 
-    def noting(self, **said: Any) -> Self:
+    def noting(self, **fields: Any) -> Self:
         """Return the record with changed fields; None removes a field."""
-        return self.model_copy(update={"metadata": {**self.record.reported(), **said}})
+        return self.model_copy(update={"metadata": {**self.record.reported(), **fields}})
 
     def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
         """Copy like pydantic; new `metadata` is parsed as a record of the same kind."""
@@ -205,12 +205,12 @@ class Evidence(BaseModel, frozen=True, extra="forbid", serialize_by_alias=True, 
     @property
     def identifiers(self) -> frozenset[str]:
         """Identifiers shared with duplicates: `pmid:…`, `pmcid:…`, `doi:…`, `nct:…`, `url:…`."""
-        return frozenset(_names(self.record, self.citation.url))
+        return frozenset(_list_names(self.record, self.citation.url))
 
     @property
     def key(self) -> str:
         """The record's key in claims and references: PMID, else NCT number, DOI, PMCID or URL."""
-        return next(_names(self.record, self.citation.url), f"title:{self.citation.title}")
+        return next(_list_names(self.record, self.citation.url), f"title:{self.citation.title}")
 
     @property
     def has_abstract(self) -> bool:
@@ -237,7 +237,8 @@ class Evidence(BaseModel, frozen=True, extra="forbid", serialize_by_alias=True, 
 
     def _repr_html_(self) -> str:
         """Render the record for notebooks; its text is escaped, since it is untrusted."""
-        title, address = escape(self.citation.title), self.citation.url
+        title = escape(self.citation.title)
+        address = self.citation.url
         head = f'<a href="{escape(address)}">{title}</a>' if address.startswith("https://") else title
         byline = ", ".join(self.citation.authors[: Citation.MAX_AUTHORS_IN_CITATION]) or "No authors listed"
         text = self.content.removeprefix(self.citation.title).strip()
@@ -267,7 +268,9 @@ def merge(records: Iterable[Evidence]) -> list[Evidence]:
     gives content and citation (a registry entry or a PubMed record before Europe PMC, a published version before its
     preprint); the data of all are combined, with the highest relevance. Sorted by relevance, then key.
     """
-    parent, groups, names = dict[str, str](), defaultdict[str, list[Evidence]](list), defaultdict[str, set[str]](set)
+    parent = dict[str, str]()
+    groups = defaultdict[str, list[Evidence]](list)
+    names = defaultdict[str, set[str]](set)
 
     def root_of(name: str) -> str:
         while parent.setdefault(name, name) != name:
@@ -291,39 +294,48 @@ def _unite(group: Sequence[Evidence], names: set[str]) -> Evidence:
     """Unite duplicate records; `names` are all their identifiers, including those of earlier merges."""
     if len(group) == 1:
         return group[0]
-    ordered = _by_authority(group)
-    first, record = ordered[0], unite([each.record for each in ordered])
-    said = {
+    ordered = _rank_records(group)
+    first = ordered[0]
+    record = unite([version.record for version in ordered])
+    sources: set[str] = set()
+    for version in ordered:
+        sources.update((version.citation.source, *version.record.found_in))
+    metadata = {
         "has_abstract": first.has_abstract,
         "is_preprint": first.is_preprint,
-        "found_in": sorted({name for each in ordered for name in (each.citation.source, *each.record.found_in)}),
-        "same_as": sorted(names.difference(_names(record, first.citation.url))),
+        "found_in": sorted(sources),
+        "same_as": sorted(names.difference(_list_names(record, first.citation.url))),
         "given_by": first.record.given_by,
     }
-    relevance = max(each.relevance for each in group)
-    return first.model_copy(update={"relevance": relevance, "record": record.model_copy(update=said)})
+    relevance = max(version.relevance for version in group)
+    return first.model_copy(update={"relevance": relevance, "record": record.model_copy(update=metadata)})
 
 
-def _by_authority(group: Iterable[Evidence]) -> list[Evidence]:
+def _rank_records(group: Iterable[Evidence]) -> list[Evidence]:
     """List the distinct records, the most authoritative first; ties are broken by content."""
     tied: dict[tuple[Any, ...], list[Evidence]] = {}
     for record in group:
         place = authority().get(record.citation.source, len(authority()))
         is_unconfirmed = record.record.given_by is not None  # or a stranger's text would pass for the source's
-        standing = (is_unconfirmed, record.is_preprint, not record.has_abstract, place, -len(record.content))
-        alike = tied.setdefault(standing, [])
-        if not any(record.says_as(each) for each in alike):
+        rank = (is_unconfirmed, record.is_preprint, not record.has_abstract, place, -len(record.content))
+        alike = tied.setdefault(rank, [])
+        is_repeated = any(record.says_as(other) for other in alike)
+        if not is_repeated:
             alike.append(record)
-    return [each for key in sorted(tied) for each in (sorted(tied[key], key=repr) if tied[key][1:] else tied[key])]
+    ordered: list[Evidence] = []
+    for rank in sorted(tied):
+        # repr is slow, and most ranks hold one record
+        ordered += sorted(tied[rank], key=repr) if tied[rank][1:] else tied[rank]
+    return ordered
 
 
-def _names(record: Record, url: str) -> Iterator[str]:
+def _list_names(record: Record, url: str) -> Iterator[str]:
     """Yield the identifiers of a record at a URL, its key first."""
     for kind, value in (("pmid", record.pmid), ("nct", record.nct_id), ("doi", record.doi), ("pmcid", record.pmcid)):
         if value:
             yield f"{kind}:{value}"
-    found = _URL.match(url.strip())  # without scheme, `www.`, trailing slash and fragment, host in lower case
-    assert found  # matches any string, as each part is optional
-    host, path, query = found.groups("")
+    match = _URL.match(url.strip())  # without scheme, `www.`, trailing slash and fragment, host in lower case
+    assert match  # matches any string, as each part is optional
+    host, path, query = match.groups("")
     if address := f"{host.lower().removeprefix('www.')}{path.rstrip('/')}{query}":
         yield f"url:{address}"

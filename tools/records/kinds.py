@@ -234,11 +234,12 @@ class AssociatedTarget(_Open, total=False):
     """Score from affected pathways only, 0 to 1; absent if the source has none."""
 
 
-def _identifier(kind: str) -> BeforeValidator:
+def _make_validator(kind: str) -> BeforeValidator:
     def check(value: object) -> str | None:
-        if value is not None and (value := checked_identifier(kind, value)) is None:
+        identifier = checked_identifier(kind, value)
+        if value is not None and identifier is None:
             raise ValueError(f"no {kind}")
-        return value
+        return identifier
 
     return BeforeValidator(check)
 
@@ -248,11 +249,11 @@ class Fields(BaseModel, frozen=True, extra="forbid", defer_build=True):  # built
 
     kind: str
     """Each kind narrows this to its own value."""
-    pmid: Annotated[str | None, _identifier("pmid")] = None
-    pmcid: Annotated[str | None, _identifier("pmcid")] = None
-    doi: Annotated[str | None, _identifier("doi")] = None
+    pmid: Annotated[str | None, _make_validator("pmid")] = None
+    pmcid: Annotated[str | None, _make_validator("pmcid")] = None
+    doi: Annotated[str | None, _make_validator("doi")] = None
     """Lower case."""
-    nct_id: Annotated[str | None, _identifier("nct_id")] = None
+    nct_id: Annotated[str | None, _make_validator("nct_id")] = None
     """Registry number, of a trial's own record."""
     has_abstract: bool | None = None
     """False if only a title is available."""
@@ -277,12 +278,12 @@ class Fields(BaseModel, frozen=True, extra="forbid", defer_build=True):  # built
 
     @model_validator(mode="before")
     @classmethod
-    def _drop_unreported(cls, said: Any) -> Any:
+    def _drop_unreported(cls, data: Any) -> Any:
         """Drop unreported values, because pydantic stores the set of given fields for each of thousands of records."""
-        if not isinstance(said, dict):
-            return said
-        unsaid = _field_defaults(cls)
-        return {name: value for name, value in said.items() if name not in unsaid or value != unsaid[name]}
+        if not isinstance(data, dict):
+            return data
+        unsaid = _list_defaults(cls)
+        return {name: value for name, value in data.items() if name not in unsaid or value != unsaid[name]}
 
     def reported(self) -> dict[str, Any]:
         """Return the reported values by name, including those in `extra`."""
@@ -290,9 +291,9 @@ class Fields(BaseModel, frozen=True, extra="forbid", defer_build=True):  # built
 
     def declared(self) -> dict[str, Any]:
         """Return the reported values of the declared fields, by name."""
-        unsaid = _field_defaults(type(self))
-        held = self.__dict__.items()
-        return {name: said for name, said in held if said is not None and name in unsaid and said != unsaid[name]}
+        unsaid = _list_defaults(type(self))
+        values = self.__dict__.items()
+        return {name: value for name, value in values if value is not None and name in unsaid and value != unsaid[name]}
 
     def __repr_args__(self) -> Iterable[tuple[str | None, Any]]:
         return self.reported().items()
@@ -340,6 +341,8 @@ class Paper(Fields, frozen=True):
     concepts: list[str] = []
     """Fields and topics that OpenAlex assigns, most certain first; at most ten."""
     chemicals: list[str] = []
+    drug_codes: dict[str, str] = {}
+    """Drugs by the research codes under which its text names them; registered trials of the run say which is whose."""
     nct_ids: list[str] = []
     """Trials that it names or is registered with."""
     trust_state: str | None = None
@@ -358,8 +361,8 @@ class Paper(Fields, frozen=True):
     @property
     def flags(self) -> frozenset[Flag]:
         """Return the flags raised on the publication."""
-        said = zip(FLAGS, (self.retracted, self.expression_of_concern, self.corrected), strict=True)
-        return frozenset(name for name, raised in said if raised)
+        flags = zip(FLAGS, (self.retracted, self.expression_of_concern, self.corrected), strict=True)
+        return frozenset(name for name, raised in flags if raised)
 
 
 class Publication(Paper, frozen=True):
@@ -508,22 +511,24 @@ EVIDENCE_TYPES: Mapping[Kind, EvidenceType] = {
 KINDS: Mapping[str, type[Record]] = {form.model_fields["kind"].default: form for form in get_args(Record)}
 
 
-def read(kind: Kind, said: Mapping[str, Any]) -> Record:
+def read(kind: Kind, fields: Mapping[str, Any]) -> Record:
     """Build a record from its fields; what the kind does not declare, or in another type, goes to `extra`.
 
     >>> read("trial", {"nct_id": "nct00000102", "phases": "3", "mine": 1}).reported()
     {'phases': '3', 'mine': 1, 'nct_id': 'NCT00000102'}
     """
     form = KINDS[kind]
-    known = {name: value for name, value in said.items() if name in _field_defaults(form) and value is not None}
+    reported = {name: value for name, value in fields.items() if value is not None}
+    declared = {name: value for name, value in reported.items() if name in _list_defaults(form)}
     try:
-        found = form(**known)
+        record = form(**declared)
     except ValidationError as error:
-        unread = {str(each["loc"][0]) for each in error.errors(include_url=False, include_context=False)}
-        known = {name: value for name, value in known.items() if name not in unread}
-        found = form(**known)
-    extra = {name: value for name, value in said.items() if name not in known and value is not None}
-    return found.model_copy(update={"extra": extra}) if extra else found
+        problems = error.errors(include_url=False, include_context=False)
+        unread = {str(problem["loc"][0]) for problem in problems}
+        declared = {name: value for name, value in declared.items() if name not in unread}
+        record = form(**declared)
+    extra = {name: value for name, value in reported.items() if name not in declared}
+    return record.model_copy(update={"extra": extra}) if extra else record
 
 
 def unite(records: Sequence[Record]) -> Record:
@@ -537,8 +542,8 @@ def unite(records: Sequence[Record]) -> Record:
     extra = dict(first.extra)
     for record in others:
         for name, value in record.declared().items():
-            kept = changed.get(name, vars(first).get(name))
-            if (united := _unite_values(name, kept, value)) is not kept:
+            own = changed.get(name, vars(first).get(name))
+            if (united := _unite_values(name, own, value)) is not own:
                 changed[name] = united
         for name, value in record.extra.items():
             extra[name] = _unite_values(name, extra.get(name), value)
@@ -548,21 +553,21 @@ def unite(records: Sequence[Record]) -> Record:
     return read("notice" if is_notice else first.kind, {**extra, **first.declared(), **changed})
 
 
-def _unite_values(name: str, kept: Any, other: Any) -> Any:
-    if kept is None:
+def _unite_values(name: str, own: Any, other: Any) -> Any:
+    if own is None:
         return other
-    if isinstance(kept, list) and isinstance(other, list):
-        new = [value for value in other if value not in kept]
-        return kept + new if new else kept
-    if isinstance(kept, bool) and isinstance(other, bool):
-        return kept or other
-    if name == "cited_by_count" and isinstance(kept, int) and isinstance(other, int):
-        return max(kept, other)
-    return kept
+    if isinstance(own, list) and isinstance(other, list):
+        new = [value for value in other if value not in own]
+        return own + new if new else own
+    if isinstance(own, bool) and isinstance(other, bool):
+        return own or other
+    if name == "cited_by_count" and isinstance(own, int) and isinstance(other, int):
+        return max(own, other)
+    return own
 
 
 @cache
-def _field_defaults(form: type[Fields]) -> Mapping[str, Any]:
+def _list_defaults(form: type[Fields]) -> Mapping[str, Any]:
     """Return the defaults of a kind's declared fields, which mean "not reported"."""
     declared = {name: field for name, field in form.model_fields.items() if name not in ("kind", "extra")}
     return {name: field.get_default(call_default_factory=True) for name, field in declared.items()}

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from functools import cache
 from importlib.util import find_spec
 
-from .card import OF_NO_SOURCE, SourceCard, given_kind, source_modules
+from .card import OF_NO_SOURCE, SourceCard, find_kind, load_source_modules
 from .evidence import Evidence
 from .kinds import Kind
 
@@ -16,18 +16,18 @@ from .kinds import Kind
 @cache
 def cards() -> Mapping[str, SourceCard]:
     """Return the cards by name, in order of search and authority."""
-    return {name: module.CARD for name, module in source_modules().items()}
+    return {name: module.CARD for name, module in load_source_modules().items()}
 
 
 def searchable(specialist: str | None = None) -> tuple[str, ...]:
     """List the sources that settings may name, for one specialist or all."""
-    found = (card for card in cards().values() if card.specialist is not None)
-    return tuple(card.name for card in found if specialist in (None, card.specialist))
+    specialists = (card for card in cards().values() if card.specialist is not None)
+    return tuple(card.name for card in specialists if specialist in (None, card.specialist))
 
 
-def offered(specialist: str | None = None) -> tuple[str, ...]:
+def list_offered(specialist: str | None = None) -> tuple[str, ...]:
     """List the default sources of a run, for one specialist or all: those that need no key, and one web engine."""
-    engine = default_engine()
+    engine = choose_engine()
     return tuple(
         name for name in searchable(specialist) if cards()[name].use in ("searched", "on_demand") or name == engine
     )
@@ -38,7 +38,7 @@ def web_engines() -> tuple[str, ...]:
     return tuple(card.name for card in cards().values() if card.use == "web")
 
 
-def default_engine() -> str | None:
+def choose_engine() -> str | None:
     """Return the first web engine whose key is set or whose package is installed; None if there is none."""
     # one alone: the engines find much the same pages, and each search of a second one may cost money
     return next((name for name in web_engines() if _is_available(cards()[name])), None)
@@ -55,7 +55,7 @@ def has_package(card: SourceCard) -> bool:
     return card.package is None or find_spec(card.package) is not None
 
 
-def without_web(names: Iterable[str]) -> tuple[str, ...]:
+def drop_web(names: Iterable[str]) -> tuple[str, ...]:
     """Leave out the web's engines; names that are nothing else stay, so that a run has something to search."""
     listed = tuple(names)
     others = tuple(name for name in listed if name not in web_engines())
@@ -72,7 +72,7 @@ def given_by(name: str) -> str:
     return "europepmc" if name == "preprint" else name
 
 
-def fresh_days(name: str) -> float:
+def get_fresh_days(name: str) -> float:
     """Return how many days a source's replies may be reused by other runs; 0 for unknown sources."""
     return cards()[name].fresh_days if name in cards() else 0
 
@@ -84,7 +84,7 @@ def linked_hosts() -> frozenset[str]:
 
 
 def gives(name: str) -> Kind:
-    return given_kind(name)
+    return find_kind(name)
 
 
 def kind_of(record: Evidence) -> Kind:
@@ -96,7 +96,8 @@ def takes_names(name: str) -> bool:
     return name in cards() and cards()[name].dialect == "names"
 
 
-def asked_for_conditions(names: Iterable[str]) -> frozenset[str]:
+def select_by_condition(names: Iterable[str]) -> frozenset[str]:
     """Select the name-based sources to search for the condition: those meant for it, or all if there is none."""
-    known = [cards()[name] for name in names if takes_names(name) and cards()[name].use == "searched"]
-    return frozenset(card.name for card in known if card.by_condition or not any(each.by_condition for each in known))
+    candidates = [cards()[name] for name in names if takes_names(name) and cards()[name].use == "searched"]
+    meant_for_it = [card for card in candidates if card.by_condition]
+    return frozenset(card.name for card in meant_for_it or candidates)

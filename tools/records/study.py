@@ -299,9 +299,10 @@ class Study(StudyPart, frozen=True):
 
     def drugs(self) -> frozenset[str]:
         """Return every drug that the study names in an arm, as background, or in a statement."""
-        in_arms = frozenset(drug for arm in self.arms for drug in arm.drugs)
-        stated = frozenset(view.drug for view in self.statements)
-        return in_arms | stated | frozenset(self.background)
+        drugs = {view.drug for view in self.statements}
+        for arm in self.arms:
+            drugs.update(arm.drugs)
+        return frozenset(drugs.union(self.background))
 
     def participants_of(self, comparison: Comparison) -> int | None:
         """Return the people of a comparison: its own number, else both arms' sum; the whole study's if it has no more
@@ -312,9 +313,9 @@ class Study(StudyPart, frozen=True):
         if comparison.participants is not None:
             return comparison.participants
         sizes = [self.arm(name).n for name in (comparison.arm, comparison.versus) if name]
-        known = [size for size in sizes if size is not None]
-        if len(known) == len(sizes) and known:
-            return sum(known)
+        reported = [size for size in sizes if size is not None]
+        if len(reported) == len(sizes) and reported:
+            return sum(reported)
         is_whole = len(self.arms) <= len(sizes) and comparison.subgroup is None
         if not is_whole:
             return None

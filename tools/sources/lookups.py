@@ -5,21 +5,21 @@ from collections.abc import Awaitable, Iterable, Mapping, Sequence
 from typing import ClassVar, NamedTuple, TypeVar
 
 from ..errors import SearchError
-from ..questions import Question, read_query
+from ..questions import Question, parse_query
 from ..records.evidence import Evidence
 from ..search import Filters, SearchFilters, Source, SourceReply, rank
 
 T = TypeVar("T")
 
 
-async def gather_answers(asked: Iterable[Awaitable[T]]) -> tuple[list[T], list[SearchError]]:
+async def gather_answers(requests: Iterable[Awaitable[T]]) -> tuple[list[T], list[SearchError]]:
     """Return the answers to several requests at once, and the failures."""
-    found = await asyncio.gather(*asked, return_exceptions=True)
-    for each in found:
-        if isinstance(each, BaseException) and not isinstance(each, SearchError):
-            raise each
-    failures = [each for each in found if isinstance(each, SearchError)]
-    return [each for each in found if not isinstance(each, BaseException)], failures
+    outcomes = await asyncio.gather(*requests, return_exceptions=True)
+    for outcome in outcomes:
+        if isinstance(outcome, BaseException) and not isinstance(outcome, SearchError):
+            raise outcome
+    failures = [outcome for outcome in outcomes if isinstance(outcome, SearchError)]
+    return [outcome for outcome in outcomes if not isinstance(outcome, BaseException)], failures
 
 
 class Item(NamedTuple):
@@ -37,7 +37,7 @@ def items(
 ) -> dict[str, Item]:
     """Return what there is under each name; `missing` is the note on one without a record."""
     return {
-        name: Item(found := records.get(name), problems, "" if found else missing.format(name[:60])) for name in names
+        name: Item(record := records.get(name), problems, "" if record else missing.format(name[:60])) for name in names
     }
 
 
@@ -59,27 +59,27 @@ class LookUps(Source):
     async def find_online(self, query: str, max_results: int, filters: Filters | None) -> SourceReply:
         """Look up each drug and return one page of their records; a query without words is refused."""
         page = SearchFilters.of(self.name, filters).page
-        asked = read_query(self.name, query)
-        found = None if asked.drugs else await self.without_drugs(asked)
-        is_ranked = found is not None or (self.card is not None and self.card.gives == "drug")
-        if found is None:
-            found = await self.look_up(*(asked.drugs or (asked.words,))[: page * max_results])
-        shown = found.records[(page - 1) * max_results : page * max_results]
-        records = rank(asked.words, shown) if is_ranked else shown
-        return found.model_copy(update={"query": query, "records": records})
+        question = parse_query(self.name, query)
+        reply = None if question.drugs else await self.without_drugs(question)
+        is_ranked = reply is not None or (self.card is not None and self.card.gives == "drug")
+        if reply is None:
+            reply = await self.look_up(*(question.drugs or (question.words,))[: page * max_results])
+        page_records = reply.records[(page - 1) * max_results : page * max_results]
+        records = rank(question.words, page_records) if is_ranked else page_records
+        return reply.model_copy(update={"query": query, "records": records})
 
-    async def without_drugs(self, asked: Question) -> SourceReply | None:
+    async def without_drugs(self, question: Question) -> SourceReply | None:
         """Answer a query without drugs; None to look up its words as a name.
 
         By default a condition has no records, and an unknown name is taken for a drug's.
         """
-        return self.reply(asked.words, []) if asked.conditions else None
+        return self.reply(question.words, []) if question.conditions else None
 
     async def look_up_online(self, *names: str) -> SourceReply:
         """Look up names, all at once and each once per run; raises as `find`."""
-        wanted, notes = await self.find_wanted(names)
-        found = await self.request(wanted, notes)
-        return found.model_copy(update={"query": ", ".join(names)})
+        own_names, notes = await self.find_wanted(names)
+        reply = await self.request(own_names, notes)
+        return reply.model_copy(update={"query": ", ".join(names)})
 
     async def find_wanted(self, names: Sequence[str]) -> tuple[Sequence[str], list[str]]:
         """Return the names to request for drugs, such as their targets', with warnings; raises as `find`."""
@@ -87,18 +87,20 @@ class LookUps(Source):
 
     async def request(self, names: Sequence[str], notes: Sequence[str] = ()) -> SourceReply:
         """Build a reply on names of this source, each requested at most once per run; raises as `find`."""
-        asked = names[: self.most_names]
-        found = (await self.transport.shelf.take(self.name, asked, self.fetch)).values()
-        told = [*notes, *(each.note for each in found if each.note)]
-        if left := len(names) - len(asked):
-            told.append(f"{left} further names were not asked for")
-        return self.reply(
-            ", ".join(names),
-            [each.record for each in found if each.record is not None],
-            problems=dict.fromkeys(line for each in found for line in each.problems),
-            notes=dict.fromkeys(told),
-            url=self.url,
-        )
+        first_names = names[: self.most_names]
+        by_name = await self.transport.shelf.take(self.name, first_names, self.fetch)
+        records: list[Evidence] = []
+        problems: dict[str, None] = {}
+        every_note = [*notes]
+        for item in by_name.values():
+            records += [item.record] if item.record is not None else []
+            problems |= dict.fromkeys(item.problems)
+            every_note += [item.note] if item.note else []
+        left = len(names) - len(first_names)
+        if left:
+            every_note.append(f"{left} further names were not asked for")
+        own_notes = dict.fromkeys(every_note)
+        return self.reply(", ".join(names), records, problems=problems, notes=own_notes, url=self.url)
 
     async def fetch(self, names: Sequence[str]) -> Mapping[str, Item]:
         """Request what the source has under each name; raises as `find`."""

@@ -11,8 +11,8 @@ from typing import Annotated, NamedTuple
 from pydantic import BeforeValidator, Field
 
 from ..errors import SourceRefused
-from ..http.xml import raised
-from ..questions.query import OPERATORS, without_tags
+from ..http.xml import lift_markup
+from ..questions.query import OPERATORS, remove_tags
 from ..records.evidence import UNKNOWN_DATE, Evidence, checked_identifier
 from ..search import SearchFilters
 
@@ -71,27 +71,29 @@ class Citations(NamedTuple):
         """Describe what was left out."""
         kinds = (("cite it", self.citing), ("it cites", self.cited))
         return [
-            f"the first {MAX_CITATIONS} of {len(found):,} that {how}" for how, found in kinds if found[MAX_CITATIONS:]
+            f"the first {MAX_CITATIONS} of {len(pmids):,} that {how}" for how, pmids in kinds if pmids[MAX_CITATIONS:]
         ]
 
     def noted(self, records: Iterable[Evidence], pmid: str) -> list[Evidence]:
         """Add to each record how it is linked to the publication; keeps their order."""
         by_pmid = {record.record.pmid: record for record in records}
         return [
-            by_pmid[each].noting(found_by=[f"cites PMID {pmid}" if each in self.citing else f"cited by PMID {pmid}"])
-            for each in self.chosen
-            if each in by_pmid
+            by_pmid[number].noting(
+                found_by=[f"cites PMID {pmid}" if number in self.citing else f"cited by PMID {pmid}"]
+            )
+            for number in self.chosen
+            if number in by_pmid
         ]
 
 
-def checked_pmid(source: str, pmid: str) -> str:
+def check_pmid(source: str, pmid: str) -> str:
     """Return a PMID in canonical form; raises `SourceRefused` if it is invalid."""
     if (number := checked_identifier("pmid", pmid)) is None:
-        raise SourceRefused(source, f"{redacted(pmid)!r} is not a PMID")
+        raise SourceRefused(source, f"{redact(pmid)!r} is not a PMID")
     return number
 
 
-def written(title: str, abstract: str, *, preprint: bool = False) -> str:
+def write_content(title: str, abstract: str, *, preprint: bool = False) -> str:
     """Compose a record's text: title, blank line, abstract; preprints start with a mark.
 
     What MEDLINE wrote after abstracts that it cut is no part of the text.
@@ -101,7 +103,7 @@ def written(title: str, abstract: str, *, preprint: bool = False) -> str:
     return f"{head}\n\n{abstract}" if abstract else head
 
 
-def without_markup(text: str) -> str:
+def remove_markup(text: str) -> str:
     """Remove markup: headings become labels, superscripts stay readable; a lone `<` is not markup."""
 
     def replace_tag(tag: re.Match[str]) -> str:
@@ -110,7 +112,7 @@ def without_markup(text: str) -> str:
 
     text = _HEADING.sub(lambda m: f"\n{m[1].strip().rstrip(':')}: " if m[1].strip() else "\n", text)
     text = _TAG.sub(replace_tag, text)
-    text = _SUPERSCRIPT.sub(lambda m: raised(text[max(0, m.start() - 1) : m.start()], m[1]), text)
+    text = _SUPERSCRIPT.sub(lambda m: lift_markup(text[max(0, m.start() - 1) : m.start()], m[1]), text)
     lines = (" ".join(line.split()) for line in html.unescape(_TAG.sub("", text)).split("\n"))
     return "\n".join(line for line in lines if line)
 
@@ -124,10 +126,10 @@ def is_code(text: str, least: int, most: int, marks: str = "") -> bool:
     return text.isascii() and least <= len(text) <= most and text.translate(dict.fromkeys(map(ord, marks))).isalnum()
 
 
-def in_whole_sentences(text: str, most: int, ends: str = ".!?") -> str:
+def cut_at_sentence(text: str, most: int, ends: str = ".!?") -> str:
     """Cut a text to at most `most` characters, at the end of a sentence if one ends within them.
 
-    >>> in_whole_sentences("It helps. It is safe.", 12), in_whole_sentences("It helps. It is safe.", 5)
+    >>> cut_at_sentence("It helps. It is safe.", 12), cut_at_sentence("It helps. It is safe.", 5)
     ('It helps.', 'It he')
     """
     if len(text) <= most:
@@ -136,10 +138,10 @@ def in_whole_sentences(text: str, most: int, ends: str = ".!?") -> str:
     return text[:end].rstrip()
 
 
-def iso_date(year: str, month: str = "", day: str = "") -> str | None:
+def format_iso_date(year: str, month: str = "", day: str = "") -> str | None:
     """Return a date as precise as its parts allow; None without a year.
 
-    >>> iso_date("2021", "Mar", "4"), iso_date("2021", "Winter"), iso_date("2021", "02", "31")
+    >>> format_iso_date("2021", "Mar", "4"), format_iso_date("2021", "Winter"), format_iso_date("2021", "02", "31")
     ('2021-03-04', '2021', '2021-02')
     """
     if not (len(year.strip()) == 4 and year.strip().isdecimal() and year.strip()[0] in "12"):
@@ -153,70 +155,77 @@ def iso_date(year: str, month: str = "", day: str = "") -> str | None:
     return f"{year.strip()}-{number:02}"
 
 
-def date_of(text: str) -> str | None:
+def find_date(text: str) -> str | None:
     """Return a date from free text, as precise as the text allows: of a range, the leading part its ends share.
 
-    >>> date_of("2018 Nov-Dec"), date_of("2011 Mar 15-20"), date_of("2025-12-31"), date_of("03/03/2018")
+    >>> find_date("2018 Nov-Dec"), find_date("2011 Mar 15-20"), find_date("2025-12-31"), find_date("03/03/2018")
     ('2018', '2011-03', '2025-12-31', '2018')
     """
     parts = text.strip().split("-")
     if [*map(len, parts)] in ([4, 2], [4, 2, 2]) and all(map(str.isdecimal, parts)):
-        return iso_date(*parts)
+        return format_iso_date(*parts)
     if exact := re.fullmatch(r"\s*([0-9]{4})\s+([A-Za-z]{3,9})(?:\s+([0-9]{1,2}))?(?:\s*-\s*[0-9]{1,2})?\s*", text):
-        return iso_date(exact[1], exact[2], "" if "-" in text else exact[3] or "")
-    return next(iter(years_in(text)), None)
+        return format_iso_date(exact[1], exact[2], "" if "-" in text else exact[3] or "")
+    return next(iter(find_years(text)), None)
 
 
-def years_in(text: str) -> list[str]:
+def find_years(text: str) -> list[str]:
     """Return the years named in a text, in order."""
     return re.findall(r"(?<!\d)[12][0-9]{3}(?!\d)", text)
 
 
-def publication_date(issue: str | None, online: str | None) -> str:
+def choose_publication_date(issue: str | None, online: str | None) -> str:
     """Return the date to cite: the issue's, or the online date if it is in the same year and more precise."""
     if issue and online and online[:4] == issue[:4] and len(online) > len(issue):
         return online
     return issue or online or UNKNOWN_DATE
 
 
-def page_range(text: object) -> str | None:
+def format_pages(text: object) -> str | None:
     """Expand page ranges that MEDLINE shortens; None for a blank value.
 
-    >>> page_range("1167-70"), page_range("S12-9; discussion S20"), page_range("e5807"), page_range(" ")
+    >>> format_pages("1167-70"), format_pages("S12-9; discussion S20"), format_pages("e5807"), format_pages(" ")
     ('1167-1170', 'S12-S19; discussion S20', 'e5807', None)
     """
 
     def expand(pages: re.Match[str]) -> str:
-        head, first, last = pages["head"], pages["first"], pages["last"]
+        head = pages["head"]
+        first = pages["first"]
+        last = pages["last"]
         return f"{head}{first}-{head}{first[: len(first) - len(last)]}{last}" if len(last) < len(first) else pages[0]
 
     return _PAGES.sub(expand, " ".join(str(text or "").split())) or None
 
 
-def trial_numbers(*texts: str) -> list[str]:
+def find_trial_numbers(*texts: str) -> list[str]:
     """Return the ClinicalTrials.gov numbers named in texts, in order, each once."""
-    told = [text for text in texts if "nct" in text.lower()]  # most texts name none: faster than the pattern
-    return list(dict.fromkeys(number.upper() for text in told for number in _TRIAL.findall(text)))
+    numbers: dict[str, None] = {}
+    for text in texts:
+        if "nct" in text.lower():  # most texts name none: faster than the pattern
+            numbers |= {number.upper(): None for number in _TRIAL.findall(text)}
+    return list(numbers)
 
 
-def trial_acronyms(title: str, text: str) -> list[str]:
+def find_trial_acronyms(title: str, text: str) -> list[str]:
     """Return the acronyms of a record's trials, in order: those spelt out, and those that title or text call a trial.
 
     Other abbreviations that the text explains in brackets are none: "a PET study".
 
-    >>> trial_acronyms("Heart Outcomes Prevention Evaluation (HOPE)", "As part of the PEACE trial, patients took …")
+    >>> find_trial_acronyms("Heart Outcomes Prevention Evaluation (HOPE)", "As part of the PEACE trial, …")
     ['HOPE', 'PEACE']
     """
-    spelt = [hit["after"] or hit["before"] for each in (title, text) for hit in _ACRONYM.finditer(each)]
-    named = [hit["name"] for hit in (*_IN_TITLE.finditer(title), *_PART_OF.finditer(text))]
-    found = (*spelt, *(name for name in named if f"({name})" not in text))
-    return list(dict.fromkeys(name.upper() for name in found))
+    names: list[str] = []
+    for match in (*_ACRONYM.finditer(title), *_ACRONYM.finditer(text)):
+        names.append(match["after"] or match["before"])
+    for match in (*_IN_TITLE.finditer(title), *_PART_OF.finditer(text)):
+        names += [match["name"]] if f"({match['name']})" not in text else []
+    return list(dict.fromkeys(name.upper() for name in names))
 
 
-def plain_words(query: str) -> str:
+def extract_words(query: str) -> str:
     """Return a boolean query's words, without operators, field tags and exclusions: for ranking alone."""
     query = re.sub(r"\bNOT\s+(\"[^\"]*\"|\([^()]*\)|[^\s()]+)", " ", query)
-    words = without_tags(query.replace("*", " ")).translate(dict.fromkeys(map(ord, '"()'), " ")).split()
+    words = remove_tags(query.replace("*", " ")).translate(dict.fromkeys(map(ord, '"()'), " ")).split()
     return " ".join(word for word in words if word not in OPERATORS)
 
 
@@ -232,9 +241,9 @@ def _parse_boundary(first: bool, value: object) -> object:
     return date(int(year), month, int(further[1]) if further[1:] else 1 if first else monthrange(int(year), month)[1])
 
 
-def redacted(said: object) -> str:
+def redact(message: object) -> str:
     """Return a source's own words in one line of at most 120 characters, without addresses and keys."""
-    line = " ".join(_REDACTED.sub("…", str(said)).split())
+    line = " ".join(_REDACTED.sub("…", str(message)).split())
     return line if len(line) <= 120 else line[:119] + "…"
 
 

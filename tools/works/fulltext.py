@@ -15,7 +15,7 @@ from xml.etree.ElementTree import Element
 from ..errors import SearchError, SourceRefused, UnreadableReply
 from ..http.reply import Reply
 from ..http.transport import Transport
-from ..http.xml import read_trees, running_text
+from ..http.xml import join_text, read_trees
 from ..reading.screening import addressed_to_machines, set_aside
 from ..reading.sections import DecidingReason, SectionKind, SectionPlace
 from ..reading.text import says
@@ -23,7 +23,7 @@ from ..records import ArticleSection, FullText
 from ..records.enclosure import visible
 from ..records.evidence import Evidence, checked_identifier
 from ..search import local_library
-from ..sources.publications import in_whole_sentences
+from ..sources.publications import cut_at_sentence
 
 ASKED_FOR: DecidingReason = "asked for"
 FULL_TEXT_LIMIT = 12  # articles per run, 0.1 to 1 MB each: one or two for every candidate that a report shows
@@ -55,19 +55,19 @@ def parse_full_text(xml: bytes, pmcid: str) -> ArticleText | None:
     """
     if len(xml) > MAX_XML_BYTES:
         raise UnreadableReply("europepmc", f"answered with an article of more than {MAX_XML_BYTES // 1024**2} MB")
-    root, found = read_trees("europepmc", xml, ("article",))
+    root, articles = read_trees("europepmc", xml, ("article",))
     if root == "errorBean":  # `Article with id … is not open access one`, with status 200
         return None
-    if not found:
+    if not articles:
         raise UnreadableReply("europepmc", "answered with XML that holds no article")
-    article = found[0]
+    article = articles[0]
     body = article.find("body")
-    prose, is_prose_cut = _read_sections(body) if body is not None else ([], False)
-    tables, are_tables_cut = _read_all_tables(article)
-    return ArticleText(pmcid, (*prose, *tables), _licence(article), is_prose_cut or are_tables_cut)
+    prose, is_prose_cut = _parse_sections(body) if body is not None else ([], False)
+    tables, are_tables_cut = _parse_all_tables(article)
+    return ArticleText(pmcid, (*prose, *tables), _parse_licence(article), is_prose_cut or are_tables_cut)
 
 
-def _read_sections(body: Element) -> tuple[list[SectionPlace], bool]:
+def _parse_sections(body: Element) -> tuple[list[SectionPlace], bool]:
     """Read results and limitations, each paragraph once; one that goes past its kind's limit is cut after a sentence.
 
     Returns:
@@ -77,13 +77,13 @@ def _read_sections(body: Element) -> tuple[list[SectionPlace], bool]:
     texts = dict[tuple[SectionKind, str], list[str]]()
     seen = set[str]()
     is_cut = False
-    for kind, heading, text in _paragraphs(body):
+    for kind, heading, text in _parse_paragraphs(body):
         if text in seen:
             continue
         seen.add(text)
         is_cut = is_cut or len(text) > room[kind]
         if room[kind] > 0:
-            texts.setdefault((kind, heading), []).append(in_whole_sentences(text, room[kind]))
+            texts.setdefault((kind, heading), []).append(cut_at_sentence(text, room[kind]))
             room[kind] -= len(text)
     sections = []
     for (kind, heading), paragraphs in texts.items():
@@ -93,48 +93,52 @@ def _read_sections(body: Element) -> tuple[list[SectionPlace], bool]:
     return sections, is_cut
 
 
-def _paragraphs(
+def _parse_paragraphs(
     parent: Element, above: tuple[str, ...] = (), role: str = "", heading: str = ""
 ) -> Iterator[tuple[SectionKind, str, str]]:
     """Yield kind, heading (with those above it: `Discussion > Limitations`) and text of each paragraph, wherever it is.
 
     Of a discussion only what speaks of limits counts, outside of a section on these.
     """
-    for each in parent:
-        if each.tag == "sec":
-            title = flat(named).rstrip(" .:") if (named := each.find("title")) is not None else ""
+    for element in parent:
+        if element.tag == "sec":
+            title_element = element.find("title")
+            title = flatten(title_element).rstrip(" .:") if title_element is not None else ""
             path = (*above, title) if title else above
-            own = _role_of(title, each.get("sec-type", "").lower(), role)
-            shown = heading if own == role and role else " > ".join(path) or "untitled"
-            yield from _paragraphs(each, path, own, shown)
-        elif role and each.tag in ("p", "list", "disp-quote"):
-            text = flat(each)
+            own = _find_role(title, element.get("sec-type", "").lower(), role)
+            subheading = heading if own == role and role else " > ".join(path) or "untitled"
+            yield from _parse_paragraphs(element, path, own, subheading)
+        elif role and element.tag in ("p", "list", "disp-quote"):
+            text = flatten(element)
             if text and (role != "discussion" or says("speaks of limits", text)):
                 yield "results" if role == "results" else "limitations", heading, text
 
 
-def _role_of(title: str, kinds: str, above: str) -> str:
+def _find_role(title: str, kinds: str, above: str) -> str:
     if says("heading of limits", title):
         return "limitations"
     if above:
         return above
     if "results" in kinds or says("heading of results", title.lstrip("0123456789ivxIVX. ")):
         return "results"
-    said = f"{title.lower()} {kinds}"
-    return "discussion" if any(word in said for word in ("discussion", "conclusion", "comment")) else ""
+    heading = f"{title.lower()} {kinds}"
+    return "discussion" if any(word in heading for word in ("discussion", "conclusion", "comment")) else ""
 
 
-def _licence(article: Element) -> str | None:
+def _parse_licence(article: Element) -> str | None:
     stated = article.find(".//permissions/license")
     if stated is None:
         return None
-    addresses = [value for each in stated.iter() for name, value in each.attrib.items() if name.endswith("href")]
-    references = [each.text or "" for each in stated.iter() if each.tag.endswith("license_ref")]
+    addresses: list[str] = []
+    for element in stated.iter():
+        addresses += [value for name, value in element.attrib.items() if name.endswith("href")]
+    references = [element.text or "" for element in stated.iter() if element.tag.endswith("license_ref")]
     for address in [*addresses, *references]:
-        if found := _COMMONS.search(address.lower()):
-            name = "CC0" if found[3] else f"CC {found[1].strip('-').upper()}"
-            return " ".join(filter(None, (name, found[2] or found[4])))
-    words = flat(stated)
+        licence = _COMMONS.search(address.lower())
+        if licence:
+            name = "CC0" if licence[3] else f"CC {licence[1].strip('-').upper()}"
+            return " ".join(filter(None, (name, licence[2] or licence[4])))
+    words = flatten(stated)
     return None if "creative commons" in words.lower() else words[:200] or None
 
 
@@ -146,13 +150,13 @@ _EMPTY_BRACKETS = re.compile(r"[\[(][\s,;–-]*[\])]")
 _BEFORE_POINT = re.compile(r"\s+([,.;:)\]])")
 
 
-def flat(element: Element) -> str:
+def flatten(element: Element) -> str:
     """Return running text without markup, reference numbers, footnote marks, formulas and tables.
 
     Superscripts stay readable.
 
     >>> from xml.etree.ElementTree import XML
-    >>> flat(XML('<td>10<sup>3</sup> cells<sup><xref ref-type="table-fn">*</xref></sup><break/>a day</td>'))
+    >>> flatten(XML('<td>10<sup>3</sup> cells<sup><xref ref-type="table-fn">*</xref></sup><break/>a day</td>'))
     '10^3 cells a day'
     """
 
@@ -160,30 +164,34 @@ def flat(element: Element) -> str:
         tag = each.tag.rpartition(":")[2]
         return tag in _DROPPED or (tag == "xref" and each.get("ref-type") in ("bibr", "table-fn"))
 
-    text = _EMPTY_BRACKETS.sub("", running_text(element, is_left_out))
+    text = _EMPTY_BRACKETS.sub("", join_text(element, is_left_out))
     return _BEFORE_POINT.sub(r"\1", " ".join(text.split()))
 
 
 MAX_TABLES = 30  # per article
 MAX_TABLE_CHARS = 20_000  # per table, some 200 rows
 MAX_TABLES_CHARS = 60_000  # of all tables of an article
-MAX_ROWS, MAX_COLUMNS, MAX_CELL_CHARS = 200, 16, 300
-_MAX_LABEL_CHARS, _MAX_NOTES = 60, 10
+MAX_ROWS = 200
+MAX_COLUMNS = 16
+MAX_CELL_CHARS = 300
+_MAX_LABEL_CHARS = 60
+_MAX_NOTES = 10
 
 
 def read_tables(article: Element) -> list[SectionPlace]:
     """Read the tables of an article, in order; those given only as images are skipped."""
-    return _read_all_tables(article)[0]
+    return _parse_all_tables(article)[0]
 
 
-def _read_all_tables(article: Element) -> tuple[list[SectionPlace], bool]:
+def _parse_all_tables(article: Element) -> tuple[list[SectionPlace], bool]:
     """Read the tables of an article, and whether one, or part of one, was left out for its length."""
     tables: list[SectionPlace] = []
-    room, is_cut = MAX_TABLES_CHARS, False
+    room = MAX_TABLES_CHARS
+    is_cut = False
     for wrap in article.iter("table-wrap"):
         if len(tables) == MAX_TABLES or room <= 0:
             return tables, True
-        table, is_table_cut = _read_table(wrap, len(tables) + 1, min(room, MAX_TABLE_CHARS))
+        table, is_table_cut = _parse_table(wrap, len(tables) + 1, min(room, MAX_TABLE_CHARS))
         is_cut = is_cut or is_table_cut
         if table is not None:
             room -= len(table.text)
@@ -191,7 +199,7 @@ def _read_all_tables(article: Element) -> tuple[list[SectionPlace], bool]:
     return tables, is_cut
 
 
-def _read_table(wrap: Element, number: int, room: int) -> tuple[SectionPlace | None, bool]:
+def _parse_table(wrap: Element, number: int, room: int) -> tuple[SectionPlace | None, bool]:
     """Read a table by its label, or its number if it has none: caption, rows with their column names, and footnotes.
 
     A column's name is the head cells above it, from top to bottom. Lines beyond `room` characters are left out.
@@ -199,68 +207,87 @@ def _read_table(wrap: Element, number: int, room: int) -> tuple[SectionPlace | N
     Returns:
         The table, None where it has no cells, and whether lines were left out.
     """
-    table = next((each for path in ("table", "alternatives/table") if (each := wrap.find(path)) is not None), None)
+    table = wrap.find("table")
+    table = wrap.find("alternatives/table") if table is None else table
     if table is None:
         return None, False
-    head = [*table.findall("thead/tr")]
-    body = [
-        row
-        for part in table
-        if part.tag in ("tbody", "tfoot", "tr")
-        for row in ([part] if part.tag == "tr" else part.findall("tr"))
-    ]
-    while body and not table.findall("thead/tr") and all(cell.tag == "th" for cell in body[0]):
-        head.append(body.pop(0))
-    header, rows = ([row for row in _grid(part) if any(row)] for part in (head, body))
+    head, body = _split_rows(table)
+    header = list(filter(any, _lay_out_cells(head)))
+    rows = list(filter(any, _lay_out_cells(body)))
     if not rows:
         return None, False
-    above = [[row[at] for row in header if at < len(row) and row[at]] for at in range(MAX_COLUMNS)]
-    columns = [" > ".join(dict.fromkeys(each)) for each in above]
-    label, caption = wrap.find("label"), wrap.find("caption")
-    lines, group = [flat(caption) if caption is not None else ""], ""
+    columns: list[str] = []
+    for at in range(MAX_COLUMNS):
+        above = dict.fromkeys(row[at] for row in header if at < len(row) and row[at])
+        columns.append(" > ".join(above))
+    label = wrap.find("label")
+    caption = wrap.find("caption")
+    lines = [flatten(caption) if caption is not None else ""]
+    group = ""
     for row in rows:
         if len(row) > 1 and row[0] and set(row[1:]) <= {"", row[0]}:
             group = row[0]  # a heading of the rows below
             continue
         cells = dict.fromkeys((columns[at], cell) for at, cell in enumerate(row) if cell and at)
-        named = [f"{name}: {cell}" if name else cell for name, cell in cells]
-        lines.append("; ".join(filter(None, (group, row[0], *named))))
-    notes = (each for foot in wrap.findall("table-wrap-foot") for each in foot.iter("p"))
-    lines += list(filter(None, map(flat, notes)))[:_MAX_NOTES]
-    shown = list[str]()
+        values = [f"{name}: {cell}" if name else cell for name, cell in cells]
+        lines.append("; ".join(filter(None, (group, row[0], *values))))
+    notes: list[str] = []
+    for foot in wrap.findall("table-wrap-foot"):
+        notes += filter(None, map(flatten, foot.iter("p")))
+    lines += notes[:_MAX_NOTES]
+    fitting: list[str] = []
     for line in filter(None, lines):
         room -= len(line)
         if room >= 0:
-            shown.append(line)
+            fitting.append(line)
     title = " ".join("".join(label.itertext()).split()).rstrip(" .:") if label is not None else ""
-    place = SectionPlace("table", title[:_MAX_LABEL_CHARS] or f"Table {number}", "\n".join(shown))
+    place = SectionPlace("table", title[:_MAX_LABEL_CHARS] or f"Table {number}", "\n".join(fitting))
     return place, room < 0 or len(body) > MAX_ROWS
 
 
-def _grid(rows: Sequence[Element]) -> Iterator[tuple[str, ...]]:
-    held: dict[int, tuple[str, int]] = {}
+def _split_rows(table: Element) -> tuple[list[Element], list[Element]]:
+    """Return the rows of a table's head and of its body; without a `thead`, first rows of `th` alone are the head."""
+    head = list(table.findall("thead/tr"))
+    has_head = bool(head)
+    body: list[Element] = []
+    for part in table:
+        if part.tag == "tr":
+            body.append(part)
+        elif part.tag in ("tbody", "tfoot"):
+            body += part.findall("tr")
+    while body and not has_head and all(cell.tag == "th" for cell in body[0]):
+        head.append(body.pop(0))
+    return head, body
+
+
+def _lay_out_cells(rows: Sequence[Element]) -> Iterator[tuple[str, ...]]:
+    """Yield the texts of each row by column; a cell that spans several stands in each."""
+    spanning: dict[int, tuple[str, int]] = {}  # by column: the text, and how many rows below it still fills
     for row in rows[:MAX_ROWS]:
-        line = {column: text for column, (text, _) in held.items()}
-        held = {column: (text, left - 1) for column, (text, left) in held.items() if left > 1}
+        line = {column: text for column, (text, _) in spanning.items()}
+        spanning = {column: (text, left - 1) for column, (text, left) in spanning.items() if left > 1}
         column = 0
-        for cell in (each for each in row if each.tag in ("td", "th")):
+        for cell in row:
+            if cell.tag not in ("td", "th"):
+                continue
             while column in line:
                 column += 1
-            text, below = flat(cell)[:MAX_CELL_CHARS], _span(cell, "rowspan", MAX_ROWS) - 1
-            for at in range(column, min(column + _span(cell, "colspan", MAX_COLUMNS), MAX_COLUMNS)):
+            text = flatten(cell)[:MAX_CELL_CHARS]
+            below = _parse_span(cell, "rowspan", MAX_ROWS) - 1
+            for at in range(column, min(column + _parse_span(cell, "colspan", MAX_COLUMNS), MAX_COLUMNS)):
                 line[at] = text
                 if below:
-                    held[at] = (text, below)
+                    spanning[at] = (text, below)
                 column = at + 1
         yield tuple(line.get(at, "") for at in range(max(line, default=-1) + 1))
 
 
-def _span(cell: Element, name: str, most: int) -> int:
-    said = cell.get(name, "").strip()
-    return min(max(int(said), 1), most) if said.isascii() and said.isdigit() and len(said) < 10 else 1
+def _parse_span(cell: Element, name: str, most: int) -> int:
+    value = cell.get(name, "").strip()
+    return min(max(int(value), 1), most) if value.isascii() and value.isdigit() and len(value) < 10 else 1
 
 
-async def full_text(pmcid: str, transport: Transport) -> ArticleText | None:
+async def fetch_full_text(pmcid: str, transport: Transport) -> ArticleText | None:
     """Read one article; None if Europe PMC has no open full text of it.
 
     Raises:
@@ -295,55 +322,59 @@ async def read_full_texts(
         text was not read has `full_text_unread`: why. Late and failed articles get the same reason, so that a resumed
         run gives the same result.
     """
-    found = list(records)
-    wanted = [i for i, record in enumerate(records) if may_be_open(record)][: max(0, limit)]
-    for i in wanted:
-        found[i] = records[i].noting(full_text_unread="Europe PMC gave no answer in time")  # until it arrives
+    extended_records = list(records)
+    open_records = [i for i, record in enumerate(records) if may_be_open(record)][: max(0, limit)]
+    for i in open_records:
+        extended_records[i] = records[i].noting(
+            full_text_unread="Europe PMC gave no answer in time"
+        )  # until it arrives
 
     async def read(i: int) -> None:
         try:
-            text = await full_text(records[i].record.pmcid or "", transport)
+            text = await fetch_full_text(records[i].record.pmcid or "", transport)
         except (SourceRefused, UnreadableReply) as error:
-            found[i] = records[i].noting(full_text_unread=f"Europe PMC {error.reason}")
+            extended_records[i] = records[i].noting(full_text_unread=f"Europe PMC {error.reason}")
         except SearchError:
             return
         else:
-            found[i] = extended(records[i], text)
+            extended_records[i] = add_full_text(records[i], text)
 
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(deadline_s):
-            await asyncio.gather(*map(read, wanted))
-    return found
+            await asyncio.gather(*map(read, open_records))
+    return extended_records
 
 
 def may_be_open(record: Evidence) -> bool:
     """Whether to request the full text: not requested yet, in PubMed Central, not known to be closed or retracted."""
-    known = record.paper
-    if known is None or known.is_open_access is False or known.retracted or known.full_text_unread:
+    paper = record.paper
+    if paper is None or paper.is_open_access is False or paper.retracted or paper.full_text_unread:
         return False
-    return known.pmcid is not None and known.full_text is None
+    return paper.pmcid is not None and paper.full_text is None
 
 
-def extended(record: Evidence, found: ArticleText | None) -> Evidence:
+def add_full_text(record: Evidence, article: ArticleText | None) -> Evidence:
     """Add the sections of the full text to a record, if there is one, its licence is open and there are any."""
-    if found is None:
+    if article is None:
         return record.noting(full_text_unread="Europe PMC has no open full text")
-    licence = found.licence or (record.paper and (record.paper.license or "").strip().upper()) or ""
+    licence = article.licence or (record.paper and (record.paper.license or "").strip().upper()) or ""
     if not licence.startswith(_OPEN):
         return record.noting(full_text_unread="it states no open licence")
-    every = [
-        ArticleSection(kind=each.kind, title=_clean(each.title), text="\n".join(filter(None, map(_clean, each.lines))))
-        for each in found.sections
-    ]
-    sections = [each for each in every if each["text"]]
+    sections: list[ArticleSection] = []
+    texts: list[str] = []
+    for section in article.sections:
+        texts += (section.title, *section.lines)
+        text = "\n".join(filter(None, map(_clean, section.lines)))
+        if text:
+            sections.append(ArticleSection(kind=section.kind, title=_clean(section.title), text=text))
     if not sections:
         return record.noting(full_text_unread="its results have no section of their own")
-    read = FullText(source="europepmc", pmcid=found.pmcid, licence=licence, sections=sections)
-    if any(addressed_to_machines(text) for each in found.sections for text in (each.title, *each.lines)):
-        read["addressed_to_machines"] = True
-    if found.is_cut:
-        read["is_cut"] = True
-    return record.noting(full_text=read)
+    full_text = FullText(source="europepmc", pmcid=article.pmcid, licence=licence, sections=sections)
+    if any(map(addressed_to_machines, texts)):
+        full_text["addressed_to_machines"] = True
+    if article.is_cut:
+        full_text["is_cut"] = True
+    return record.noting(full_text=full_text)
 
 
 def mark_whole(record: Evidence, reason: str) -> Evidence:
@@ -352,16 +383,16 @@ def mark_whole(record: Evidence, reason: str) -> Evidence:
     return record.noting(full_text={**text, "decides": reason}) if text and reason else record
 
 
-async def with_whole_text(record: Evidence, transport: Transport) -> Evidence:
+async def fetch_whole_text(record: Evidence, transport: Transport) -> Evidence:
     """Return a publication with its open full text, to be shown whole, as somebody asked for it by name.
 
     A record without a text says why in `full_text_unread`; raises nothing.
     """
     if not may_be_open(record):
-        known = record.paper
-        if known is None or known.full_text or known.full_text_unread:
+        paper = record.paper
+        if paper is None or paper.full_text or paper.full_text_unread:
             return mark_whole(record, ASKED_FOR)
-        return record.noting(full_text_unread=_describe_closed(known.pmcid, is_retracted=bool(known.retracted)))
+        return record.noting(full_text_unread=_describe_closed(paper.pmcid, is_retracted=bool(paper.retracted)))
     [extended_record] = await read_full_texts([record], transport, 1)
     return mark_whole(extended_record, ASKED_FOR)
 

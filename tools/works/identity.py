@@ -6,7 +6,7 @@ medRxiv decide. A notice of retraction, concern or correction on another record 
 
 import asyncio
 import contextlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from ..errors import SearchError
@@ -16,8 +16,8 @@ from ..records import FLAGS, Reference
 from ..records.card import PAPERS
 from ..records.evidence import Evidence, checked_identifier
 from ..records.registry import kind_of
-from ..sources.publications import trial_numbers
-from ..sources.studies.biorxiv import published_version, their_number
+from ..sources.publications import find_trial_numbers
+from ..sources.studies.biorxiv import fetch_published_doi, parse_own_number
 from ..sources.studies.europepmc import by_numbers
 
 RESOLVE_LIMIT = 6  # preprints per call, one or two requests each, one per second
@@ -34,23 +34,23 @@ async def resolve(
         The pool in its order; published preprints have `published_version`. One whose look-up failed, or took longer
         than `deadline_s` for all of them, has `published_version_unknown`: why.
     """
-    unsettled = [record for record in pool if record.is_preprint and their_number(record.record.doi)]
+    unsettled = [record for record in pool if record.is_preprint and parse_own_number(record.record.doi)]
     unsettled = [record for record in unsettled if record.paper is None or record.paper.published_version is None]
-    asked = unsettled[: max(0, limit)]
-    found: dict[str, dict[str, Any]] = {record.key: {"published_version_unknown": _NO_ANSWER} for record in asked}
+    preprints = unsettled[: max(0, limit)]
+    answers: dict[str, dict[str, Any]] = {record.key: {"published_version_unknown": _NO_ANSWER} for record in preprints}
 
     async def one(record: Evidence) -> None:
         with contextlib.suppress(SearchError):
-            version = await published_version(record.record.doi or "", transport)
-            found[record.key] = {"published_version": version} if version else {}
+            version = await fetch_published_doi(record.record.doi or "", transport)
+            answers[record.key] = {"published_version": version} if version else {}
 
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(deadline_s):
-            await asyncio.gather(*map(one, asked))
-    return [record.noting(**found[record.key]) if found.get(record.key) else record for record in pool]
+            await asyncio.gather(*map(one, preprints))
+    return [record.noting(**answers[record.key]) if answers.get(record.key) else record for record in pool]
 
 
-async def published_articles(
+async def fetch_published(
     preprints: Sequence[Evidence], pool: Sequence[Evidence], transport: Transport
 ) -> list[Evidence]:
     """Fetch the published articles of preprints that the pool lacks; at most one request.
@@ -63,26 +63,35 @@ async def published_articles(
     Returns:
         The articles, with their preprints' relevance and `fetched_as`; empty if Europe PMC does not answer.
     """
-    known = {name for record in pool for name in names_of(record)}
-    wanted: dict[str, float] = {}
+    pool_names = _group_by_name(pool)
+    relevances: dict[str, float] = {}
     for record in preprints:
-        names = later_names(record)
-        if names and not known.intersection(names):
-            wanted[names[0]] = max(record.relevance, wanted.get(names[0], 0.0))
-    asked = list(wanted)[:RESOLVE_LIMIT]
-    if not asked:
+        names = list_later_names(record)
+        if names and pool_names.keys().isdisjoint(names):
+            relevances[names[0]] = max(record.relevance, relevances.get(names[0], 0.0))
+    missing = list(relevances)[:RESOLVE_LIMIT]
+    if not missing:
         return []
     try:
-        given = await by_numbers(asked, transport)
+        replies = await by_numbers(missing, transport)
     except SearchError:
         return []
-    found = []
-    for record in given:
-        name = next((name for name in asked if name in names_of(record)), None)
+    articles = []
+    for record in replies:
+        own_names = list_names(record)
+        name = next((name for name in missing if name in own_names), None)
         if name is not None and not record.is_preprint:
-            noted = record.noting(fetched_as="published version")
-            found.append(noted.model_copy(update={"relevance": wanted[name]}))
-    return found
+            article = record.noting(fetched_as="published version")
+            articles.append(article.model_copy(update={"relevance": relevances[name]}))
+    return articles
+
+
+def _group_by_name(pool: Iterable[Evidence]) -> dict[str, str]:
+    """Return the key of the record that each name names; of several the last."""
+    keys: dict[str, str] = {}
+    for record in pool:
+        keys |= dict.fromkeys(list_names(record), record.key)
+    return keys
 
 
 def settle(pool: Sequence[Evidence]) -> list[Evidence]:
@@ -92,38 +101,48 @@ def settle(pool: Sequence[Evidence]) -> list[Evidence]:
         The other records in their order. Later records list their `preprint_versions` or, if they were peer-reviewed,
         `earlier_versions`. A record with a notice in the pool gets its flag, and the notice in `notices`.
     """
-    known = {name: record.key for record in pool for name in names_of(record)}
+    key_by_name = _group_by_name(pool)
     records = {record.key: record for record in pool}
-    said = [(record.key, known[name]) for record in pool for name in later_names(record) if name in known]
-    said += [
-        (known[name], record.key)
-        for record in pool
-        for name in (record.paper.update_of if record.paper else ())
-        if name in known
-    ]
+    pairs: list[tuple[str, str]] = []  # an earlier version and a later one
+    for record in pool:
+        pairs += [(record.key, key_by_name[name]) for name in list_later_names(record) if name in key_by_name]
+    for record in pool:
+        earlier_names = record.paper.update_of if record.paper else ()
+        pairs += [(key_by_name[name], record.key) for name in earlier_names if name in key_by_name]
     later: dict[str, str] = {}  # the next version of each record, as either record states; never a preprint
-    for key, heir in said:
+    for key, heir in pairs:
         if key != heir and not records[heir].is_preprint:
             later.setdefault(key, heir)
     earlier: dict[str, list[Evidence]] = {}
     for key in later:
-        chain = [key]
-        while (following := later.get(chain[-1])) is not None and following not in chain:
-            chain.append(following)
-        if following is None:  # a cycle, which only faulty records create, merges nothing
-            earlier.setdefault(chain[-1], []).append(records[key])
-    gone = {record.key for group in earlier.values() for record in group}
-    kept = [_add_versions(record, earlier.get(record.key, [])) for record in pool if record.key not in gone]
-    return _add_notices(kept, known)
+        latest = _find_latest(key, later)
+        if latest is not None:
+            earlier.setdefault(latest, []).append(records[key])
+    replaced = set[str]()
+    for group in earlier.values():
+        replaced.update(record.key for record in group)
+    current = [_add_versions(record, earlier.get(record.key, [])) for record in pool if record.key not in replaced]
+    return _add_notices(current, key_by_name)
 
 
-def names_of(record: Evidence) -> list[str]:
+def _find_latest(key: str, later: Mapping[str, str]) -> str | None:
+    """Follow a record to its last version; None in a cycle, which only faulty records create: it merges nothing."""
+    chain = [key]
+    while chain[-1] in later:
+        following = later[chain[-1]]
+        if following in chain:
+            return None
+        chain.append(following)
+    return chain[-1]
+
+
+def list_names(record: Evidence) -> list[str]:
     """Return the names by which other records refer to it: PMID, DOI, PMCID, Europe PMC's preprint number."""
     names = sorted(name for name in record.identifiers if not name.startswith("url:"))
     return [*names, f"ppr:{record.paper.ppr_id}"] if record.paper and record.paper.ppr_id else names
 
 
-def later_names(record: Evidence) -> list[str]:
+def list_later_names(record: Evidence) -> list[str]:
     """Return the names of its later version, as given in its own record."""
     paper = record.paper
     version = paper.published_version if paper and record.is_preprint else None
@@ -134,11 +153,12 @@ def later_names(record: Evidence) -> list[str]:
 def _add_versions(record: Evidence, versions: Sequence[Evidence]) -> Evidence:
     if not versions:
         return record
-    preprints, earlier = list[Reference](), list[Reference]()
-    for version in (record, *sorted(versions, key=lambda each: each.key)):
+    preprints = list[Reference]()
+    earlier = list[Reference]()
+    for version in (record, *sorted(versions, key=lambda other: other.key)):
         if version is not record:
-            said = version.citation
-            entry = Reference(key=version.key, title=said.title, url=said.url, date=said.date)
+            citation = version.citation
+            entry = Reference(key=version.key, title=citation.title, url=citation.url, date=citation.date)
             (preprints if version.is_preprint else earlier).append(entry)
         if version.paper:
             preprints += version.paper.preprint_versions
@@ -146,19 +166,19 @@ def _add_versions(record: Evidence, versions: Sequence[Evidence]) -> Evidence:
     return record.noting(preprint_versions=without_repeats(preprints), earlier_versions=without_repeats(earlier))
 
 
-def _add_notices(pool: Sequence[Evidence], known: Mapping[str, str]) -> list[Evidence]:
-    said: dict[str, dict[tuple[str, str], Reference]] = {}
+def _add_notices(pool: Sequence[Evidence], key_by_name: Mapping[str, str]) -> list[Evidence]:
+    notices_of: dict[str, dict[tuple[str, str], Reference]] = {}
     for record in pool:
-        for each in record.paper.notice_on if record.paper else ():
-            target = known.get(each["name"])
-            if target and target != record.key and each["flag"] in FLAGS:
-                entry = Reference(flag=each["flag"], key=record.key, url=record.citation.url)
-                said.setdefault(target, {})[record.key, each["flag"]] = entry
+        for notice in record.paper.notice_on if record.paper else ():
+            target = key_by_name.get(notice["name"])
+            if target and target != record.key and notice["flag"] in FLAGS:
+                entry = Reference(flag=notice["flag"], key=record.key, url=record.citation.url)
+                notices_of.setdefault(target, {})[record.key, notice["flag"]] = entry
     noted = list[Evidence]()
     for record in pool:
-        entries = list(said.get(record.key, {}).values())
+        entries = list(notices_of.get(record.key, {}).values())
         notices = without_repeats([*(record.paper.notices if record.paper else ()), *entries])
-        flags = {each["flag"]: True for each in entries}
+        flags = {notice["flag"]: True for notice in entries}
         noted.append(record.noting(**flags, notices=notices) if entries else record)
     return noted
 
@@ -169,30 +189,33 @@ def link(pool: Sequence[Evidence]) -> list[Evidence]:
     A paper belongs to a trial if it names the trial's NCT number, or if the trial's record lists the paper's PMID as a
     result. Links are rebuilt from the records themselves, so a link to a record that has left the pool is dropped.
     """
-    trials = {number: record.key for record in pool if (number := record.record.nct_id)}
-    papers = {name: record.key for record in pool if not record.record.nct_id for name in record.identifiers}
-    pairs = {(record.key, trials[number]) for record in pool for number in named_trials(record) if number in trials}
-    pairs |= {
-        (papers[f"pmid:{pmid}"], record.key)
-        for record in pool
-        if record.trial and record.record.nct_id
-        for pmid in record.trial.result_pmids
-        if f"pmid:{pmid}" in papers
-    }
+    trials: dict[str, str] = {}
+    papers: dict[str, str] = {}
+    for record in pool:
+        if record.record.nct_id:
+            trials[record.record.nct_id] = record.key
+        else:
+            papers |= dict.fromkeys(record.identifiers, record.key)
+    pairs: set[tuple[str, str]] = set()  # a paper and a trial
+    for record in pool:
+        pairs |= {(record.key, trials[number]) for number in list_named_trials(record) if number in trials}
+        if record.trial and record.record.nct_id:
+            names = [f"pmid:{pmid}" for pmid in record.trial.result_pmids]
+            pairs |= {(papers[name], record.key) for name in names if name in papers}
     linked = []
     for record in pool:
         links = {
             "linked_trials": sorted(trial for paper, trial in pairs if paper == record.key),
             "linked_papers": sorted(paper for paper, trial in pairs if trial == record.key),
         }
-        is_known = all(getattr(record.record, name) == keys for name, keys in links.items())
-        linked.append(record if is_known else record.noting(**links))
+        is_current = all(getattr(record.record, name) == keys for name, keys in links.items())
+        linked.append(record if is_current else record.noting(**links))
     return linked
 
 
-def named_trials(record: Evidence) -> list[str]:
+def list_named_trials(record: Evidence) -> list[str]:
     """Return the trials that a paper names, in its registration or text; empty for a trial's or drug's own record."""
     if record.record.nct_id or kind_of(record) not in PAPERS:
         return []
     listed = record.paper.nct_ids if record.paper else ()
-    return list(dict.fromkeys([*trial_numbers(*listed), *trial_numbers(record.content)]))
+    return list(dict.fromkeys([*find_trial_numbers(*listed), *find_trial_numbers(record.content)]))

@@ -19,13 +19,14 @@ from ..reading.numbers import figures
 from ..reading.reading import RANDOMISED, StudyDesign
 from ..reading.text import says
 from ..records.evidence import Evidence, checked_identifier
-from ..sources.publications import trial_acronyms
-from .identity import named_trials
+from ..sources.publications import find_trial_acronyms
+from .identity import list_named_trials
 
 TELLING_SIZE = 100
 """Participants; of 13 pairs of labelled trials with one first author and as many people, 12 were one trial."""
 TELLING_FIGURES = 3
-_LONGEST_NAME, _MOST_INITIALS = 40, 4
+_LONGEST_NAME = 40
+_MOST_INITIALS = 4
 _SHORTEST_HINT = 5  # letters; shorter capitals in titles are mostly abbreviations
 _OF_ONE_STUDY = RANDOMISED | {StudyDesign.cohort, StudyDesign.registry_entry}
 _HINT = re.compile(r"\b[A-Z][A-Z\d]+(?:[- ](?:[A-Z][A-Z\d]+|[A-Z][a-z]+ed|[A-Z][a-z]+us))?\b")
@@ -74,19 +75,19 @@ def name_trial(record: Evidence, design: StudyDesign, participants: int | None =
     if own:
         acronym = record.trial.acronym if record.trial else None
         return TrialNames(names=(own, acronym) if acronym else (own,), is_secondary=is_secondary)
-    numbers = list(named_trials(record))
-    others = other_numbers(f"{title}\n{record.content}")
-    acronyms = trial_acronyms(title, record.content)
+    numbers = list(list_named_trials(record))
+    others = find_other_numbers(f"{title}\n{record.content}")
+    acronyms = find_trial_acronyms(title, record.content)
     if design not in _OF_ONE_STUDY:
         is_review = design is StudyDesign.systematic_review
         return TrialNames(holds=tuple(sorted({*numbers, *others, *acronyms}))) if is_review else TrialNames()
     linked = (str(key).partition(":")[2] for key in record.metadata.get("linked_trials", ()))
     numbers += [number for number in map(_check_number, linked) if number]
     numbers = _join_registries(sorted(set(numbers)), others)
-    in_title = trial_acronyms(title, "")
+    in_title = find_trial_acronyms(title, "")
     own_names = in_title or acronyms
     names = numbers + (own_names if len(own_names) == 1 else []) if numbers else own_names
-    is_pooled = len(set(map(_registry_of, numbers))) < len(numbers)
+    is_pooled = len(set(map(_find_registry, numbers))) < len(numbers)
     if is_pooled or (not numbers and len(names) > 1):
         return TrialNames(pools=tuple(sorted(numbers or names)), is_secondary=is_secondary)
     by_author = _name_by_author(record, participants) if design in RANDOMISED else ()
@@ -94,24 +95,24 @@ def name_trial(record: Evidence, design: StudyDesign, participants: int | None =
     return TrialNames((*names, *by_author), hints, is_secondary=is_secondary)
 
 
-def other_numbers(text: str) -> list[str]:
+def find_other_numbers(text: str) -> list[str]:
     """List the numbers that registries other than ClinicalTrials.gov gave the trials of a text, in order.
 
-    >>> other_numbers("ISRCTN 12345678, EudraCT 2010-012345-12, ChiCTR-TRC-09000514.")
+    >>> find_other_numbers("ISRCTN 12345678, EudraCT 2010-012345-12, ChiCTR-TRC-09000514.")
     ['ISRCTN12345678', 'EudraCT2010-012345-12', 'ChiCTR09000514']
     """
-    found = list[str]()
+    numbers = list[str]()
     for hit in _OTHER_NUMBER.finditer(text):
         if hit["european"]:
-            found.append(f"EudraCT{hit['european']}")
+            numbers.append(f"EudraCT{hit['european']}")
         elif hit["indian"]:
-            found.append(f"CTRI{hit['indian']}")
+            numbers.append(f"CTRI{hit['indian']}")
         else:
-            found.append(f"{hit['registry']}{hit['number']}")
-    return list(dict.fromkeys(found))
+            numbers.append(f"{hit['registry']}{hit['number']}")
+    return list(dict.fromkeys(numbers))
 
 
-def _registry_of(number: str) -> str:
+def _find_registry(number: str) -> str:
     return number.rstrip("0123456789-/N") or number
 
 

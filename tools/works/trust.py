@@ -78,8 +78,8 @@ async def check_trust(
         `retracted`, `expression_of_concern` and `corrected`, true if any source raises them.
     """
     papers = [record for record in records if is_paper(record)]
-    said = await asyncio.gather(*(_ask(name, papers, transport, deadline_s) for name in _ASKED if papers))
-    return [_judge(record, said) if is_paper(record) else record for record in records]
+    replies = await asyncio.gather(*(_ask(name, papers, transport, deadline_s) for name in _ASKED if papers))
+    return [_judge(record, replies) if is_paper(record) else record for record in records]
 
 
 def is_paper(record: Evidence) -> bool:
@@ -89,31 +89,36 @@ def is_paper(record: Evidence) -> bool:
     return bool(record.record.pmid or record.record.doi)
 
 
-def _judge(record: Evidence, said: Sequence[TrustReply]) -> Evidence:
-    words = {answer.source: answer.words[record.key] for answer in said if record.key in answer.words}
+def _judge(record: Evidence, replies: Sequence[TrustReply]) -> Evidence:
+    words = {reply.source: reply.words[record.key] for reply in replies if record.key in reply.words}
     raised = flags_of(record).union(*(word.flags for word in words.values()))
     state = next((_STATES[name] for name in FLAGS if name in raised), None)
-    flagged = {name: {source for source, word in words.items() if name in word.flags} for name in FLAGS}
     before = record.paper.trust_flagged if record.paper else None
+    flagged: dict[Flag, set[str]] = {}
     for name in FLAGS:
+        flagged[name] = {source for source, word in words.items() if name in word.flags}
         if before is not None:
             flagged[name].update(before.get(name, ()))
         elif name in flags_of(record):  # the flag came with the record
             flagged[name].add(given_by(record.citation.source))
-    found: dict[str, Any] = {
+    notices: list[Any] = []
+    for word in words.values():
+        notices += word.notices
+    fields: dict[str, Any] = {
         "trust_state": str(state or (TrustState.CLEAN if words else TrustState.UNCHECKED)),
         "trust_checked": sorted(words),
         "trust_flagged": {name: sorted(sources) for name, sources in flagged.items() if sources},
-        "trust_unanswered": [answer.unanswered[record.key] for answer in said if record.key in answer.unanswered],
-        "trust_notices": [notice for word in words.values() for notice in word.notices],
+        "trust_unanswered": [reply.unanswered[record.key] for reply in replies if record.key in reply.unanswered],
+        "trust_notices": notices,
     }
     for name in FLAGS:
         if words or name in raised:
-            found[name] = name in raised
+            fields[name] = name in raised
     counts = [record.paper.cited_by_count if record.paper else None, *(word.cited_by_count for word in words.values())]
-    if known := [count for count in counts if count is not None]:
-        found["cited_by_count"] = max(known)
-    return record.noting(**found)
+    reported = [count for count in counts if count is not None]
+    if reported:
+        fields["cited_by_count"] = max(reported)
+    return record.noting(**fields)
 
 
 def retraction_note(record: Evidence) -> str:
@@ -122,13 +127,13 @@ def retraction_note(record: Evidence) -> str:
     flagged = paper.trust_flagged if paper else None
     sources = (flagged or {}).get("retracted") or (record.citation.source,)
     said_by = [title_of(name) for name in _ASKED if name in sources] or list(sources)
-    notices = [each for each in (paper and paper.trust_notices) or () if each.get("kind") == "retraction"]
-    told = [
-        "notice " + ", ".join(filter(None, (f"doi:{each['doi']}" if each.get("doi") else None, each.get("date"))))
-        for each in notices
-        if each.get("doi") or each.get("date")
-    ]
-    return f'{record.key} "{record.citation.title}" ({"; ".join([listed(said_by), *told])})'
+    notices = [notice for notice in (paper and paper.trust_notices) or () if notice.get("kind") == "retraction"]
+    references: list[str] = []
+    for notice in notices:
+        doi = f"doi:{notice['doi']}" if notice.get("doi") else None
+        places = list(filter(None, (doi, notice.get("date"))))
+        references += [f"notice {', '.join(places)}"] if places else []
+    return f'{record.key} "{record.citation.title}" ({"; ".join([listed(said_by), *references])})'
 
 
 def is_unchecked(record: Evidence) -> bool:
@@ -144,12 +149,17 @@ def trust_summary(records: Iterable[Evidence], *, in_library: bool = False) -> s
 
     `in_library` means that a local library answered in the sources' place, which lacks later notices.
     """
-    papers = [paper for record in records if (paper := record.paper) and paper.trust_state]
+    every = [record.paper for record in records if record.paper]
+    papers = [paper for paper in every if paper.trust_state]
     if not papers:
         return ""
     unchecked = [paper for paper in papers if paper.trust_state == TrustState.UNCHECKED]
-    asked = [title_of(name) for name in _ASKED if any(name in (paper.trust_checked or ()) for paper in papers)]
-    sources = ["the local library alone, which may lack later notices"] if in_library and asked else asked
+    checked: set[str] = set()
+    for paper in papers:
+        checked.update(paper.trust_checked or ())
+    sources = [title_of(name) for name in _ASKED if name in checked]
+    if in_library and sources:
+        sources = ["the local library alone, which may lack later notices"]
     counts = {state: sum(paper.trust_state == state for paper in papers) for state in _WORDS}
     flagged = listed([f"{count} {_WORDS[state]}" for state, count in counts.items() if count])
     line = (
@@ -158,52 +168,57 @@ def trust_summary(records: Iterable[Evidence], *, in_library: bool = False) -> s
     )
     line += f" with {listed(sources)}; {flagged or 'none of them is flagged'}." if sources else "."
     if unchecked:
-        line += f" {len(unchecked)} could not be checked ({'; '.join(_reasons(unchecked))})."
+        line += f" {len(unchecked)} could not be checked ({'; '.join(_list_reasons(unchecked))})."
     partly = [p for p in papers if p.trust_state != TrustState.UNCHECKED and p.trust_unanswered]
     if partly:
-        line += f" {len(partly)} of them not by every source ({'; '.join(_reasons(partly))})."
+        line += f" {len(partly)} of them not by every source ({'; '.join(_list_reasons(partly))})."
     return line
 
 
-def _reasons(papers: Iterable[Paper]) -> list[str]:
-    every = dict.fromkeys(reason for paper in papers for reason in paper.trust_unanswered or ())
-    told = [f"{title_of(name)}{colon}{why}" for name, colon, why in (each.partition(": ") for each in every)]
-    return told[:_REASONS_SHOWN] or ["no source was asked"]
+def _list_reasons(papers: Iterable[Paper]) -> list[str]:
+    reasons: dict[str, None] = {}
+    for paper in papers:
+        reasons |= dict.fromkeys(paper.trust_unanswered or ())
+    lines: list[str] = []
+    for reason in reasons:
+        name, colon, why = reason.partition(": ")
+        lines.append(f"{title_of(name)}{colon}{why}")
+    return lines[:_REASONS_SHOWN] or ["no source was asked"]
 
 
 async def _ask(source: str, papers: Sequence[Evidence], transport: Transport, deadline_s: float) -> TrustReply:
-    given = {  # of a merged record, only the first source's flags are certain to be current
-        paper.key: Word(flags_of(paper))
-        for paper in papers
-        if given_by(paper.citation.source) == source and paper.paper and paper.paper.retracted is not None
-    }
     how = _ASKED[source]
-    numbers = {
-        paper.key: [f"{kind}:{number}" for kind in how.kinds if (number := getattr(paper.record, kind))]
-        for paper in papers
-    }
-    asked = {key: names[0] for key, names in numbers.items() if names}
-    wanted = list(dict.fromkeys(name for key, name in asked.items() if key not in given))
-    found, failure = dict[str, Word](), "does not list it"
+    name_by_key: dict[str, str] = {}
+    own_words: dict[str, Word] = {}  # of a merged record, only the first source's flags are certain to be current
+    for paper in papers:
+        names = [f"{kind}:{getattr(paper.record, kind)}" for kind in how.kinds if getattr(paper.record, kind)]
+        if names:
+            name_by_key[paper.key] = names[0]
+        if given_by(paper.citation.source) == source and paper.paper and paper.paper.retracted is not None:
+            own_words[paper.key] = Word(flags_of(paper))
+    missing = list(dict.fromkeys(name for key, name in name_by_key.items() if key not in own_words))
+    answers: dict[str, Word] = {}
+    failure = "does not list it"
 
     async def ask(start: int) -> None:
-        found.update(await how.ask(wanted[start : start + how.at_once], transport))
+        answers.update(await how.ask(missing[start : start + how.at_once], transport))
 
     try:
         async with asyncio.timeout(deadline_s) as clock:
-            _, failures = await gather_answers(map(ask, range(0, len(wanted[: how.most]), how.at_once)))
+            _, failures = await gather_answers(map(ask, range(0, len(missing[: how.most]), how.at_once)))
         if failures:
             failure = failures[0].reason
         elif transport.endpoints.library is not None:
             failure = "not checked offline"
-        elif how.most is not None and len(wanted) > how.most:
+        elif how.most is not None and len(missing) > how.most:
             failure = f"asked about the first {how.most} records alone"
     except TimeoutError:
         if not clock.expired():
             raise
         failure = f"no answer within {deadline_s:.3g} s"
-    words = {key: found[name] for key, name in asked.items() if name in found} | given
-    return TrustReply(source, words, {key: f"{source}: {failure}" for key in asked if key not in words})
+    words = {key: answers[name] for key, name in name_by_key.items() if name in answers} | own_words
+    unanswered = {key: f"{source}: {failure}" for key in name_by_key if key not in words}
+    return TrustReply(source, words, unanswered)
 
 
 def flags_of(record: Evidence) -> frozenset[Flag]:
@@ -216,29 +231,33 @@ async def _ask_pubmed(names: Sequence[str], transport: Transport) -> Mapping[str
 
 
 async def _ask_europepmc(names: Sequence[str], transport: Transport) -> Mapping[str, Word]:
-    listed = [
-        said for each in await by_numbers(names, transport) if (said := each.paper) and said.retracted is not None
-    ]
-    words = [(said, Word(said.flags, cited_by_count=said.cited_by_count)) for said in listed]
-    return {name: word for said, word in words for name in (f"pmid:{said.pmid}", f"doi:{said.doi}")}
+    words: dict[str, Word] = {}
+    for record in await by_numbers(names, transport):
+        paper = record.paper
+        if paper and paper.retracted is not None:
+            word = Word(paper.flags, cited_by_count=paper.cited_by_count)
+            words |= {f"pmid:{paper.pmid}": word, f"doi:{paper.doi}": word}
+    return words
 
 
 async def _ask_crossref(names: Sequence[str], transport: Transport) -> Mapping[str, Word]:
-    found = dict[str, Word]()
-    for doi, said in (await crossref.updates([name.removeprefix("doi:") for name in names], transport)).items():
-        flags = {_KINDS[notice["kind"]] for notice in said.notices if notice["kind"] in _KINDS}
-        if "retracted" in flags and not said.retracted:  # reinstated, which leaves the record corrected
+    words: dict[str, Word] = {}
+    updates = await crossref.fetch_updates([name.removeprefix("doi:") for name in names], transport)
+    for doi, update in updates.items():
+        flags = {_KINDS[notice["kind"]] for notice in update.notices if notice["kind"] in _KINDS}
+        if "retracted" in flags and not update.retracted:  # reinstated, which leaves the record corrected
             flags = flags - {"retracted"} | {"corrected"}
-        found[f"doi:{doi}"] = Word(frozenset(flags), said.notices)
-    return found
+        words[f"doi:{doi}"] = Word(frozenset(flags), update.notices)
+    return words
 
 
 async def _ask_openalex(names: Sequence[str], transport: Transport) -> Mapping[str, Word]:
     [name] = names
-    said = await openalex.work(name.removeprefix("doi:"), transport)
-    if said is None or said.is_retracted is None:
+    publication = await openalex.fetch_work(name.removeprefix("doi:"), transport)
+    if publication is None or publication.is_retracted is None:
         return {}
-    return {name: Word(frozenset({"retracted"} if said.is_retracted else ()), cited_by_count=said.cited_by_count)}
+    flags: frozenset[Flag] = frozenset({"retracted"} if publication.is_retracted else ())
+    return {name: Word(flags, cited_by_count=publication.cited_by_count)}
 
 
 class _TrustSource(NamedTuple):

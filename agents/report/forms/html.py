@@ -13,7 +13,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from ...pictures import ForestPlot
 from ...pictures.overview import Overview
-from .blocks import GRADE_SYMBOLS, Items, ReportTree, Section
+from .blocks import GRADE_SYMBOLS, Items, ReportTree, RichText, Section
 from .links import line, safe_url
 
 
@@ -55,12 +55,27 @@ def page_html(document: ReportTree, cited_at: str = "#ref-", style: str = "") ->
     """
     parts = (*document.sections, *(document.appendix.blocks if document.appendix else ()))
     blocks = (block for part in parts if isinstance(part, Section) for block in part.blocks)
-    count = sum(len(each.items) for each in blocks if isinstance(each, Items) and each.look == "references")
+    count = sum(len(block.items) for block in blocks if isinstance(block, Items) and block.look == "references")
     digest = b64encode(sha256(style.encode()).digest()).decode()
     about = {"references": count, "cited_at": cited_at, "style": style, "digest": digest}
     return _render("file" if style else "page", document, **about)
 
 
+def section_html(section: Section, references: int, cited_at: str) -> str:
+    """Render a section of a report alone; `references` is how many there are, `cited_at` as of `page_html`."""
+    return _render("part", section, references=references, cited_at=cited_at)
+
+
+def cell_html(content: RichText, references: int, cited_at: str) -> str:
+    """Render a table's cell alone, as `section_html` does a section."""
+    return _render("flow", content, references=references, cited_at=cited_at)
+
+
 def notebook_html(document: ReportTree) -> str:
     """Render the report for a notebook's cell, with later sections folded and without the appendix."""
     return _render("cell", document, notebook=True, cited_at="")
+
+
+def notebook_part_html(section: Section) -> str:
+    """Render a section alone for a notebook's cell, under its title."""
+    return _render("alone", section, notebook=True, cited_at="")

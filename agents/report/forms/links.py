@@ -10,7 +10,8 @@ from willowbark.tools.records.registry import linked_hosts
 def line(text: str) -> str:
     """Reduce a text to one line without invisible characters; keeps a space at either end."""
     said = " ".join(visible(text).split())
-    before, after = " " * text[:1].isspace(), " " * text[-1:].isspace()
+    before = " " * text[:1].isspace()
+    after = " " * text[-1:].isspace()
     return f"{before}{said}{after}" if said else before
 
 

@@ -34,7 +34,9 @@ def appendix_in_markdown(document: nodes.ReportTree) -> str:
 
 
 def _list_appendix(document: nodes.ReportTree) -> list[nodes.Section]:
-    return [each for each in document.appendix.blocks if isinstance(each, nodes.Section)] if document.appendix else []
+    return (
+        [block for block in document.appendix.blocks if isinstance(block, nodes.Section)] if document.appendix else []
+    )
 
 
 def blocks_in_markdown(blocks: Iterable[Block]) -> str:
@@ -110,5 +112,6 @@ def _span(node: nodes.Span) -> str:
     if not core:
         return " " if node.text else ""
     around = _AROUND.get(node.style, "")
-    before, after = (" " if node.text[:1].isspace() else ""), (" " if node.text[-1:].isspace() else "")
+    before = " " if node.text[:1].isspace() else ""
+    after = " " if node.text[-1:].isspace() else ""
     return f"{before}{around}{f'[{core}]' if node.style == 'flag' else core}{around}{after}"

@@ -127,7 +127,8 @@ class ChEMBL(LookUps):
 
     async def _rows(self, table: str, lacking: list[str] | None = None, **params: str) -> list[ChEMBLRow]:
         """Fetch the rows of a list, page by page; what fails or is cut goes to `lacking`, if given, without a raise."""
-        told, rows = f"{table.replace('_', ' ')}s", list[ChEMBLRow]()
+        told = f"{table.replace('_', ' ')}s"
+        rows = list[ChEMBLRow]()
         for _ in range(_MAX_PAGES):
             asked = {"limit": _LIMIT, **params, "offset": len(rows) or None, "format": "json"}
             try:
@@ -188,7 +189,8 @@ def parse_drug(
         warnings: withdrawals and boxed warnings.
         targets: of the mechanisms; others are ignored.
     """
-    chembl_id, chebi = str(molecule["molecule_chembl_id"]), str(molecule.get("chebi_par_id") or "")
+    chembl_id = str(molecule["molecule_chembl_id"])
+    chebi = str(molecule.get("chebi_par_id") or "")
     developed = (
         {
             "name": row.get("mesh_heading") or row.get("efo_term"),
@@ -214,12 +216,13 @@ def parse_drug(
 
 
 def parse_mechanisms(rows: Iterable[ChEMBLRow], targets: Iterable[ChEMBLRow]) -> list[Mechanism]:
-    known, found = {str(row.get("target_chembl_id")): row for row in targets}, list[Any]()
+    known = {str(row.get("target_chembl_id")): row for row in targets}
+    found = list[Any]()
     for row in rows:
         target = known.get(str(row.get("target_chembl_id")), {})
         parts = dicts(target, "target_components")
         synonyms = [each for part in parts for each in dicts(part, "target_component_synonyms")]
-        genes = [each.get("component_synonym") for each in synonyms if each.get("syn_type") == "GENE_SYMBOL"]
+        genes = [synonym.get("component_synonym") for synonym in synonyms if synonym.get("syn_type") == "GENE_SYMBOL"]
         said = {
             "mechanism_of_action": row.get("mechanism_of_action"),
             "action_type": row.get("action_type"),

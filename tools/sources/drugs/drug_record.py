@@ -22,19 +22,23 @@ def drug_entry(source: SourceName, record: Drug, url: str, *, called: str, uses:
     phase = f", highest phase {record.max_phase}" if record.max_phase is not None else ""
     phase += " (marketed)" if record.max_phase == 4 else ""
     phase += f", first approved {record.first_approval}" if record.first_approval else ""
-    said = [f"{name}: {(record.molecule_type or 'drug').lower()}{phase}."] if record.molecule_type or phase else []
-    said += [f"{name}: {_describe_mechanism(each)}." for each in record.mechanisms]
+    lines = [f"{name}: {(record.molecule_type or 'drug').lower()}{phase}."] if record.molecule_type or phase else []
+    lines += [f"{name}: {_describe_mechanism(mechanism)}." for mechanism in record.mechanisms]
     if record.pathways:
-        said.append(f"Pathways of its targets (Reactome): {', '.join(each['name'] for each in record.pathways)}.")
-    said += [f"{name}: {warned(each)}." for each in record.warnings]
-    said += [f"{name} {uses}: {list_stages(record.indications)}."] if record.indications else []
+        lines.append(
+            f"Pathways of its targets (Reactome): {', '.join(pathway['name'] for pathway in record.pathways)}."
+        )
+    lines += [f"{name}: {warned(warning)}." for warning in record.warnings]
+    lines += [f"{name} {uses}: {list_stages(record.indications)}."] if record.indications else []
     if record.contraindications:
-        said.append(f"{name} is contraindicated, by DrugCentral, in: {', '.join(record.contraindications)}.")
+        lines.append(f"{name} is contraindicated, by DrugCentral, in: {', '.join(record.contraindications)}.")
     if record.signals:
-        listed = ", ".join(signalled(each) for each in record.signals)
-        said.append(f"Reported after {name.lower()} more often than after other drugs, which shows no cause: {listed}.")
+        listed = ", ".join(signalled(signal) for signal in record.signals)
+        lines.append(
+            f"Reported after {name.lower()} more often than after other drugs, which shows no cause: {listed}."
+        )
     title = name if name.lower() == called.lower() else f"{name} ({called})"
-    return Evidence.entry(source, title, said or [f"{name}: neither mechanism nor use is listed."], record, url)
+    return Evidence.entry(source, title, lines or [f"{name}: neither mechanism nor use is listed."], record, url)
 
 
 def _describe_mechanism(mechanism: Mechanism) -> str:
@@ -46,13 +50,13 @@ def _describe_mechanism(mechanism: Mechanism) -> str:
 
 def list_stages(entries: list[Development]) -> str:
     """Name at most fifteen conditions or drugs, each with its highest stage: `gout (approved), rash (phase 2)`."""
-    told = []
-    for each in entries[:_SHOWN]:
-        reached = f"phase {each['max_phase']}" if "max_phase" in each else ""
-        if "stage" in each:
-            reached = _SPOKEN.get(each["stage"], each["stage"].replace("_", " ").lower())
-        told.append(f"{each['name']} ({reached})" if reached else each["name"])
-    return ", ".join(told) + (f" and {len(entries) - _SHOWN} more" if len(entries) > _SHOWN else "")
+    stages = []
+    for entry in entries[:_SHOWN]:
+        reached = f"phase {entry['max_phase']}" if "max_phase" in entry else ""
+        if "stage" in entry:
+            reached = _SPOKEN.get(entry["stage"], entry["stage"].replace("_", " ").lower())
+        stages.append(f"{entry['name']} ({reached})" if reached else entry["name"])
+    return ", ".join(stages) + (f" and {len(entries) - _SHOWN} more" if len(entries) > _SHOWN else "")
 
 
 def parse_phase(value: Any) -> float | None:
@@ -66,29 +70,29 @@ def parse_phase(value: Any) -> float | None:
     return int(phase) if phase.is_integer() else phase
 
 
-def keep_furthest(found: Iterable[Mapping[str, Any]]) -> list[Development]:
+def keep_furthest(rows: Iterable[Mapping[str, Any]]) -> list[Development]:
     """Return each name once, with its highest phase, by phase, then by name."""
     best: dict[str, Any] = {}
-    for each in map(reported, found):
-        name = each.get("name")
-        if name and (name not in best or each.get("max_phase", -1) > best[name].get("max_phase", -1)):
-            best[name] = each
-    return sorted(best.values(), key=lambda each: (-each.get("max_phase", -1), each["name"]))
+    for row in map(reported, rows):
+        name = row.get("name")
+        if name and (name not in best or row.get("max_phase", -1) > best[name].get("max_phase", -1)):
+            best[name] = row
+    return sorted(best.values(), key=lambda row: (-row.get("max_phase", -1), row["name"]))
 
 
 def parse_warnings(rows: Iterable[Mapping[str, Any]]) -> list[DrugWarning]:
     """Parse withdrawals and boxed warnings in ChEMBL's form, without duplicates and unreported values."""
-    found = []
+    warnings = []
     for row in rows:
-        said = {
+        fields = {
             "kind": (text(row.get("warning_type")) or "").lower().replace("black box warning", "boxed warning"),
             "about": text(row.get("warning_class")),
             "country": text(row.get("warning_country")),
             "year": count(row.get("warning_year")) or None,
             "description": text(row.get("warning_description")),
         }
-        found += [reported(said)] if said["kind"] else []
-    return without_repeats(found)
+        warnings += [reported(fields)] if fields["kind"] else []
+    return without_repeats(warnings)
 
 
 def warned(warning: DrugWarning) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 
 from ...http.reply import Reply, entries, reported, text, without_repeats
 from ...lexicon import canonical_drug, same_drug
-from ...questions.query import bare_name
+from ...questions.query import remove_syntax
 from ...records import Development, Drug, Mechanism
 from ...records.card import SourceCard
 from ...records.evidence import Evidence, checked_identifier
@@ -51,63 +51,83 @@ class MyChem(LookUps):
     most_names = 8  # one request each
 
     async def fetch(self, drugs: Sequence[str]) -> dict[str, Item]:
-        found = zip(drugs, await asyncio.gather(*map(self._ask, drugs)), strict=True)
-        known = {drug: record for drug, hits in found if (record := parse_drug(drug, hits))}
-        return items(drugs, known, missing="no drug is named {!r}")
+        replies = await asyncio.gather(*map(self._ask, drugs))
+        parsed = {drug: parse_drug(drug, hits) for drug, hits in zip(drugs, replies, strict=True)}
+        records = {drug: record for drug, record in parsed.items() if record}
+        return items(drugs, records, missing="no drug is named {!r}")
 
     async def _ask(self, drug: str) -> Sequence[MyChemHit]:
         def read(reply: Reply) -> Sequence[MyChemHit]:
             return entries(reply.source, reply.json(), "hits", what="a list of hits", keys=("_id", "_score"))
 
-        params = {"q": f'"{bare_name(drug, "-")}"', "fields": _FIELDS, "size": _SIZE}
+        params = {"q": f'"{remove_syntax(drug, "-")}"', "fields": _FIELDS, "size": _SIZE}
         return await self.transport.get(self.name, self.path, params=params, read=read)
 
 
 def parse_drug(drug: str, hits: Iterable[MyChemHit]) -> Evidence | None:
     """Build a drug's record from the hits with its name or a salt's; None if there are none."""
-    own = [hit for hit in hits if any(same_drug(name, drug) for name in _names(hit))]
-    own.sort(key=lambda hit: not any(name.casefold() == drug.casefold() for name in _names(hit)))
-    number = next((str(hit.get("_id")) for hit in own if is_code(str(hit.get("_id")), 4, 40, "-")), None)
+    own: list[MyChemHit] = []
+    exact: list[MyChemHit] = []
+    for hit in hits:
+        names = _list_names(hit)
+        if any(name.casefold() == drug.casefold() for name in names if same_drug(name, drug)):
+            exact.append(hit)
+        elif any(same_drug(name, drug) for name in names):
+            own.append(hit)
+    own = [*exact, *own]
+    keys = [str(hit.get("_id")) for hit in own]
+    number = next((key for key in keys if is_code(key, 4, 40, "-")), None)
     if number is None:
         return None
 
-    def rows(*path: str) -> Sequence[MyChemHit]:
-        """Return the objects at a path in any of the hits."""
-        found: Sequence[MyChemHit] = own
-        for name in path:
-            found = [each for part in found for each in many(part.get(name))]
-        return found
-
-    def texts(name: str, *path: str) -> list[str]:
-        """Return the texts of a field of the objects at a path, each once."""
-        return list(dict.fromkeys(said for row in rows(*path) if (said := text(row.get(name)))))
-
-    days = texts("date", "drugcentral", "approval")
-    acted = [
-        {"target_name": text(row.get("target_name")), "action_type": text(row.get("action_type"))}
-        for row in rows("chembl", "drug_mechanisms")
-    ]
-    mechanisms: list[Mechanism] = without_repeats(reported(each) for each in acted if each["target_name"])
-    mechanisms += [Mechanism(gene_symbols=[gene]) for gene in texts("symbol", "gtopdb", "interaction_targets")]
-    chembl_ids = (checked_identifier("chembl_id", each) for each in texts("molecule_chembl_id", "chembl"))
+    days = _collect_texts(own, "date", "drugcentral", "approval")
+    years = [int(day[:4]) for day in days if day[:4].isdecimal() and day[4:5] == "-"]
+    actions: list[Any] = []
+    for row in _collect_objects(own, "chembl", "drug_mechanisms"):
+        action = {"target_name": text(row.get("target_name")), "action_type": text(row.get("action_type"))}
+        actions += [reported(action)] if action["target_name"] else []
+    mechanisms: list[Mechanism] = without_repeats(actions)
+    genes = _collect_texts(own, "symbol", "gtopdb", "interaction_targets")
+    mechanisms += [Mechanism(gene_symbols=[gene]) for gene in genes]
+    numbers = _collect_texts(own, "molecule_chembl_id", "chembl")
+    chembl_ids = (checked_identifier("chembl_id", chembl_id) for chembl_id in numbers)
+    uses = _collect_texts(own, "concept_name", "drugcentral", "drug_use", "indication")
     record = Drug(
         drug=canonical_drug(drug) or drug.lower(),
         chembl_id=next(filter(None, chembl_ids), None),
-        molecule_type=next(iter(texts("molecule_type", "chembl")), None),
-        first_approval=min((int(day[:4]) for day in days if day[:4].isdecimal() and day[4:5] == "-"), default=None),
+        molecule_type=next(iter(_collect_texts(own, "molecule_type", "chembl")), None),
+        first_approval=min(years, default=None),
         mechanisms=mechanisms,
-        indications=[Development(name=use) for use in texts("concept_name", "drugcentral", "drug_use", "indication")],
-        contraindications=texts("concept_name", "drugcentral", "drug_use", "contraindication"),
+        indications=[Development(name=use) for use in uses],
+        contraindications=_collect_texts(own, "concept_name", "drugcentral", "drug_use", "contraindication"),
     )
     url = f"https://mychem.info/v1/chem/{number}"
     return drug_entry("mychem", record, url, called="MyChem.info", uses="is used for")
 
 
-def many(value: Any) -> list[dict[str, Any]]:
+def _collect_objects(hits: Sequence[MyChemHit], *path: str) -> Sequence[MyChemHit]:
+    """Return the objects at a path in any of the hits."""
+    objects = hits
+    for name in path:
+        parts: list[MyChemHit] = []
+        for holder in objects:
+            parts += list_objects(holder.get(name))
+        objects = parts
+    return objects
+
+
+def _collect_texts(hits: Sequence[MyChemHit], name: str, *path: str) -> list[str]:
+    """Return the texts of a field of the objects at a path, each once."""
+    texts = [text(row.get(name)) for row in _collect_objects(hits, *path)]
+    return list(dict.fromkeys(filter(None, texts)))
+
+
+def list_objects(value: Any) -> list[dict[str, Any]]:
     """Return the objects of a part, which is a bare object if there is only one, else a list."""
-    return [each for each in (value if isinstance(value, list) else [value]) if isinstance(each, dict)]
+    parts = value if isinstance(value, list) else [value]
+    return [part for part in parts if isinstance(part, dict)]
 
 
-def _names(hit: MyChemHit) -> list[str]:
-    given = (each.get(name) for part, name in _NAMES for each in many(hit.get(part)))
+def _list_names(hit: MyChemHit) -> list[str]:
+    given = (each.get(name) for part, name in _NAMES for each in list_objects(hit.get(part)))
     return [name for each in given if (name := text(each))]

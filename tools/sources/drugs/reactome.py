@@ -5,6 +5,7 @@ The pathways of a drug are those of its targets, from Open Targets' and UniProt'
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from itertools import chain
 from typing import Any
 
 from ...errors import UnreadableReply
@@ -15,8 +16,8 @@ from ...records.card import SourceCard
 from ...records.evidence import Citation, Evidence
 from ...search import SourceReply
 from ..lookups import Item, LookUps, gather_answers, items
-from ..publications import in_whole_sentences, without_markup
-from .uniprot import HUMAN, UniProt, mechanisms_of
+from ..publications import cut_at_sentence, remove_markup
+from .uniprot import HUMAN, UniProt, find_mechanisms
 
 CARD = SourceCard(
     name="reactome",
@@ -45,31 +46,33 @@ class Reactome(LookUps):
     path = "data/query/ids"
     most_names = MAX_IDS
 
-    async def without_drugs(self, asked: Question) -> SourceReply:
+    async def without_drugs(self, question: Question) -> SourceReply:
         """Return the pathways whose names contain the words of a query; raises as `find`."""
-        params = {"query": asked.words, "species": HUMAN, "types": "Pathway", "cluster": "true"}
+        params = {"query": question.words, "species": HUMAN, "types": "Pathway", "cluster": "true"}
         hits, url = await self.transport.get(self.name, "search/query", params=params, also=(404,), read=parse_hits)
         records, unread = read_each(hits, parse_pathway)
-        return self.reply(asked.words, records, problems=unread, url=url)
+        return self.reply(question.words, records, problems=unread, url=url)
 
     async def find_wanted(self, names: Sequence[str]) -> tuple[Sequence[str], list[str]]:
         """Return ids of the pathways in which drugs' targets act, those of most drugs first.
 
         Raises as `find`, also where no database says what the drugs act on.
         """
-        entries, notes = await mechanisms_of(names, self.transport)
+        mechanisms, notes = await find_mechanisms(names, self.transport)
         replies, failures = await gather_answers([UniProt(self.transport).look_up(*names)])
         notes += [f"pathways by Open Targets alone: {failure}" for failure in failures]
-        proteins = [record.record for each in replies for record in each.records]
-        of_gene = {
-            each.gene_symbol: {path["id"] for path in each.pathways} for each in proteins if isinstance(each, Protein)
-        }
+        by_gene: dict[str | None, set[str]] = {}
+        for record in chain.from_iterable(reply.records for reply in replies):
+            protein = record.record
+            if isinstance(protein, Protein):
+                by_gene[protein.gene_symbol] = {pathway["id"] for pathway in protein.pathways}
         by_drug: dict[str, set[str]] = {}
-        for drug, entry in entries:
-            told = {each["id"] for each in entry.get("pathways") or ()}
-            told = told.union(*(of_gene.get(gene, set()) for gene in entry.get("gene_symbols") or ()))
-            by_drug.setdefault(drug, set()).update(number for number in told if _is_human(number))
-        counts = Counter(number for numbers in by_drug.values() for number in numbers)
+        for drug, mechanism in mechanisms:
+            numbers = {pathway["id"] for pathway in mechanism.get("pathways") or ()}
+            for gene in mechanism.get("gene_symbols") or ():
+                numbers |= by_gene.get(gene, set())
+            by_drug.setdefault(drug, set()).update(filter(_is_human, numbers))
+        counts = Counter(chain.from_iterable(by_drug.values()))
         return sorted(counts, key=lambda number: (-counts[number], number)), notes
 
     async def fetch(self, numbers: Sequence[str]) -> dict[str, Item]:
@@ -90,26 +93,30 @@ def parse_hits(reply: Reply) -> tuple[Sequence[Mapping[str, Any]], str]:
             return [], reply.url
         raise UnreadableReply(reply.source, "answered 404 without saying that nothing matches")
     results = entries(reply.source, data, "results", what="a list of results", keys=("entries", "typeName"))
-    return [entry for result in results for entry in dicts(result, "entries")], reply.url
+    hits: list[Mapping[str, Any]] = []
+    for result in results:
+        hits += dicts(result, "entries")
+    return hits, reply.url
 
 
 def _is_human(number: str) -> bool:
     return number.startswith("R-HSA-") and number[6:].isdecimal() and len(number) <= 15
 
 
-def parse_pathway(found: Mapping[str, Any]) -> Evidence | None:
+def parse_pathway(pathway: Mapping[str, Any]) -> Evidence | None:
     """Convert a pathway; None if it is not human, or has no id or name."""
-    number, name = str(found.get("stId") or ""), _plain(found.get("displayName") or found.get("name"))
+    number = str(pathway.get("stId") or "")
+    name = _strip_markup(pathway.get("displayName") or pathway.get("name"))
     if not _is_human(number) or not name:
         return None
-    summary = " ".join(_plain(each.get("text")) for each in dicts(found, "summation"))
+    summary = " ".join(_strip_markup(paragraph.get("text")) for paragraph in dicts(pathway, "summation"))
     title = f"{name} ({number})"
     return Evidence(
         content=f"{title}\n\n{summary}" if summary else title,
         citation=Citation(source="reactome", title=title, url=f"https://reactome.org/content/detail/{number}"),
-        record=Process(process_id=number, process_name=name, summary=in_whole_sentences(summary, MAX_SUMMARY) or None),
+        record=Process(process_id=number, process_name=name, summary=cut_at_sentence(summary, MAX_SUMMARY) or None),
     )
 
 
-def _plain(said: Any) -> str:
-    return " ".join(without_markup(str(said or "")).split())
+def _strip_markup(words: Any) -> str:
+    return " ".join(remove_markup(str(words or "")).split())

@@ -16,7 +16,7 @@ from ...records import Application, DrugApproval
 from ...records.card import SourceCard
 from ...records.evidence import Evidence
 from ..lookups import Item, LookUps
-from .openfda import MAX_NAMES, any_of, day, parse_page
+from .openfda import MAX_NAMES, parse_day, parse_page, write_alternatives
 
 CARD = SourceCard(
     name="drugsfda",
@@ -26,6 +26,7 @@ CARD = SourceCard(
     address="https://api.fda.gov",
     documentation="https://open.fda.gov/apis/drug/drugsfda/",
     per_second=4,  # 240 a minute
+    burst=20,
     key="OPENFDA_API_KEY",
     key_in="parameter",
     without_key="openFDA gives 1,000 drug labels and approvals a day, not 120,000",
@@ -48,69 +49,83 @@ class DrugsFDA(LookUps):
     path = "drug/drugsfda.json"
 
     async def fetch(self, drugs: Sequence[str]) -> dict[str, Item]:
-        names = dict.fromkeys(name for drug in drugs for name in (drug, *common_drug_names(drug)[:MAX_NAMES]))
-        search = f'products.active_ingredients.name:{any_of(names, len(names))} AND products.reference_drug:"Yes"'
+        names: dict[str, None] = {}
+        for drug in drugs:
+            names |= dict.fromkeys((drug, *common_drug_names(drug)[:MAX_NAMES]))
+        search = (
+            f"products.active_ingredients.name:{write_alternatives(names, len(names))}"
+            ' AND products.reference_drug:"Yes"'
+        )
         read = partial(parse_page, ("application_number", "products"))
         params = {"search": search, "limit": _LIMIT}
-        given = await self.transport.get(self.name, self.path, params=params, also=(404,), read=read)
-        return {drug: parse_approval(drug, given) for drug in drugs}
+        results = await self.transport.get(self.name, self.path, params=params, also=(404,), read=read)
+        return {drug: parse_approval(drug, results) for drug in drugs}
 
 
 def parse_approval(drug: str, results: Sequence[Mapping[str, Any]]) -> Item:
     """Convert the approvals of a drug on its own, without combinations."""
-    own = {at: alone for at, result in enumerate(results) if (alone := _products_of(drug, result))}
-    read, unread = read_each([results[at] for at in own], _application)
-    found = sorted(read, key=lambda each: each.get("approved") or "9999")
-    if not found:
+    own_results: list[Mapping[str, Any]] = []
+    products: list[Mapping[str, Any]] = []
+    for result in results:
+        own_products = _list_products(drug, result)
+        own_results += [result] if own_products else []
+        products += [product for product in own_products if product.get("marketing_status") != "Discontinued"]
+    applications, unread = read_each(own_results, _parse_application)
+    applications.sort(key=lambda application: application.get("approved") or "9999")
+    if not applications:
         why = f" ({'; '.join(unread)})" if unread else ""
         return Item(None, note=f"no reference product holds {drug!r}{why}")
-    name, first = canonical_drug(drug) or drug.lower(), found[0]
+    name = canonical_drug(drug) or drug.lower()
+    first = applications[0]
     when = f"approved {first['approved']}" if "approved" in first else "approved on a day that is not given"
     brand = f" as {first['brand']}" if first.get("brand") else ""
-    sold = [each for each in found if each.get("status") not in (None, "Discontinued")]
+    sold = [application for application in applications if application.get("status") not in (None, "Discontinued")]
     title = f"{name.capitalize()}: United States approvals"
-    said = [
+    lines = [
         f"{name.capitalize()} was first {when}{brand} ({first['number']}) by the United States Food and Drug "
         "Administration, among the reference products that are listed.",
-        f"Reference products listed: {len(found)}, of which {len(sold)} not discontinued.",
+        f"Reference products listed: {len(applications)}, of which {len(sold)} not discontinued.",
     ]
-    products = [each for alone in own.values() for each in alone if each.get("marketing_status") != "Discontinued"]
     number = first["number"].lstrip(ascii_uppercase)
     address = f"https://www.accessdata.fda.gov/scripts/cder/daf/index.cfm?event=overview.process&ApplNo={number}"
     record = DrugApproval(
         drug=name,
         agency="FDA",
         first_approved=first.get("approved"),
-        applications=found,
+        applications=applications,
         is_sold=bool(sold),
         routes=sorted({str(product["route"]) for product in products if product.get("route")}),
     )
-    return Item(Evidence.entry("drugsfda", title, said, record, address, first.get("approved") or "Unknown"))
+    return Item(Evidence.entry("drugsfda", title, lines, record, address, first.get("approved") or "Unknown"))
 
 
-def _products_of(drug: str, result: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    parts = [(product, dicts(product, "active_ingredients")) for product in dicts(result, "products")]
-    return [product for product, held in parts if len(held) == 1 and same_drug(str(held[0].get("name")), drug)]
+def _list_products(drug: str, result: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """List the products of an application that hold the drug and nothing else."""
+    products: list[Mapping[str, Any]] = []
+    for product in dicts(result, "products"):
+        ingredients = dicts(product, "active_ingredients")
+        if len(ingredients) == 1 and same_drug(str(ingredients[0].get("name")), drug):
+            products.append(product)
+    return products
 
 
-def _application(result: Mapping[str, Any]) -> Application | None:
+def _parse_application(result: Mapping[str, Any]) -> Application | None:
     number = str(result.get("application_number") or "")
     if not _NUMBER.fullmatch(number):
         return None
-    approved = sorted(
-        found
-        for each in dicts(result, "submissions")
-        if each.get("submission_type") == "ORIG" and each.get("submission_status") == "AP"
-        if (found := day(each.get("submission_status_date"))) != "Unknown"
-    )
+    approved: list[str] = []
+    for submission in dicts(result, "submissions"):
+        day = parse_day(submission.get("submission_status_date"))
+        is_original = submission.get("submission_type") == "ORIG" and submission.get("submission_status") == "AP"
+        approved += [day] if is_original and day != "Unknown" else []
     products = dicts(result, "products")
-    states = [str(each["marketing_status"]) for each in products if each.get("marketing_status")]
+    states = [str(product["marketing_status"]) for product in products if product.get("marketing_status")]
     application: Application = reported(
         {
             "number": number,
             "sponsor": result.get("sponsor_name"),
-            "brand": next((str(each["brand_name"]) for each in products if each.get("brand_name")), None),
-            "approved": next(iter(approved), None),
+            "brand": next((str(product["brand_name"]) for product in products if product.get("brand_name")), None),
+            "approved": min(approved, default=None),
             "status": next(iter(sorted(states, key=lambda state: state == "Discontinued")), None),
         }
     )

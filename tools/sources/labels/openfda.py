@@ -13,13 +13,13 @@ from uuid import UUID
 from ...errors import UnreadableReply
 from ...http.reply import Reply, at, count, entries, read_each
 from ...lexicon import canonical_drug, common_drug_names, find_drugs, same_drug
-from ...questions.query import bare_name
+from ...questions.query import remove_syntax
 from ...reading.text import sentences
 from ...records import Label, NamedDrug
 from ...records.card import SourceCard
 from ...records.evidence import Citation, Evidence
 from ..lookups import Item, LookUps
-from ..publications import date_of, in_whole_sentences
+from ..publications import cut_at_sentence, find_date
 
 CARD = SourceCard(
     name="openfda",
@@ -30,6 +30,7 @@ CARD = SourceCard(
     address="https://api.fda.gov",
     documentation="https://open.fda.gov/apis/authentication/",
     per_second=4,  # 240 a minute
+    burst=20,
     key="OPENFDA_API_KEY",
     key_in="parameter",
     without_key="openFDA gives 1,000 drug labels and approvals a day, not 120,000",
@@ -73,29 +74,29 @@ class OpenFDA(LookUps):
         Drugs are queried one at a time: among the newest labels of many drugs, some drugs would have none.
         """
         pages = await asyncio.gather(*map(self._ask, drugs))
-        found = dict[str, Item]()
+        items = dict[str, Item]()
         for drug, labels in zip(drugs, pages, strict=True):
-            label = chosen_label(labels, drug)
+            label = choose_label(labels, drug)
             records, unread = read_each([label] if label else [], parse_label)
             note = "" if label and _is_of(label, drug) else f"no label is of {drug!r}{' alone' if label else ''}"
-            found[drug] = Item(next(iter(records), None), unread, note)
-        return found
+            items[drug] = Item(next(iter(records), None), unread, note)
+        return items
 
     async def _ask(self, drug: str) -> Sequence[OpenFDALabel]:
-        either = any_of(dict.fromkeys((drug, *common_drug_names(drug))))
+        either = write_alternatives(dict.fromkeys((drug, *common_drug_names(drug))))
         search = f"openfda.generic_name:{either} OR openfda.brand_name:{either}"
         params = {"search": search, "limit": _CHOICE, "sort": "effective_time:desc"}
         read = partial(parse_page, ("set_id", "id", "openfda"))
         return await self.transport.get(self.name, self.path, params=params, also=(404,), read=read)
 
 
-def any_of(names: Iterable[str], most: int = MAX_NAMES) -> str:
+def write_alternatives(names: Iterable[str], most: int = MAX_NAMES) -> str:
     """Join names as alternatives, each a phrase, without Lucene syntax.
 
-    >>> any_of(["valproic acid", 'a "b"'])
+    >>> write_alternatives(["valproic acid", 'a "b"'])
     '("valproic acid" OR "a b")'
     """
-    plain = (bare_name(name, "'.,+-") for name in list(names)[:most])
+    plain = (remove_syntax(name, "'.,+-") for name in list(names)[:most])
     phrases = (f'"{name}"' for name in plain if name)
     return f"({' OR '.join(phrases)})"
 
@@ -114,38 +115,39 @@ def parse_page(keys: Sequence[str], reply: Reply) -> Sequence[OpenFDALabel]:
     return entries(reply.source, data, "results", what="a list of results", keys=keys)
 
 
-def chosen_label(labels: Sequence[OpenFDALabel], drug: str) -> OpenFDALabel | None:
+def choose_label(labels: Sequence[OpenFDALabel], drug: str) -> OpenFDALabel | None:
     """Return the label to read for a drug: the one with most sections, of the drug alone if possible, else combined.
 
     The labels must be ordered newest first, and ties go to the newer one. None if none can be read.
     """
-    readable = [label for label in labels if _set_id(label)]
-    return max(readable, key=lambda label: (_is_of(label, drug), len(_sections(label))), default=None)
+    readable = [label for label in labels if _parse_set_id(label)]
+    return max(readable, key=lambda label: (_is_of(label, drug), len(_parse_sections(label))), default=None)
 
 
 def _is_of(label: OpenFDALabel, drug: str) -> bool:
-    names = _names(label, "generic_name")
+    names = _parse_names(label, "generic_name")
     return bool(names) and all(same_drug(name, drug) for name in names)
 
 
 def parse_label(label: OpenFDALabel) -> Evidence | None:
     """Convert a label to evidence; None if it has no set id."""
-    set_id = _set_id(label)
+    set_id = _parse_set_id(label)
     if set_id is None:
         return None
-    generic, brand = _names(label, "generic_name"), _names(label, "brand_name")
-    own = next(iter([*generic, *_texts(label, "spl_product_data_elements")]), "")
+    generic = _parse_names(label, "generic_name")
+    brand = _parse_names(label, "brand_name")
+    own = next(iter([*generic, *_parse_texts(label, "spl_product_data_elements")]), "")
     name = " ".join(own.split())[:100] or f"number {set_id}"
-    known_as = f" ({brand[0]})" if brand and brand[0].lower() != name.lower() else ""
-    title = f"{name[0].upper()}{name[1:].lower() if name.isupper() else name[1:]}{known_as}: drug label"
-    sections = _sections(label)
+    brand_words = f" ({brand[0]})" if brand and brand[0].lower() != name.lower() else ""
+    title = f"{name[0].upper()}{name[1:].lower() if name.isupper() else name[1:]}{brand_words}: drug label"
+    sections = _parse_sections(label)
     return Evidence(
         content="\n\n".join([title, *(f"{heading}: {text}" for heading, text in sections.items())]),
         citation=Citation(
             source="openfda",
             title=title,
             url=f"https://dailymed.nlm.nih.gov/dailymed/drugInfo.cfm?setid={set_id}",
-            date=day(label.get("effective_time")),
+            date=parse_day(label.get("effective_time")),
         ),
         record=Label(
             drug=(canonical_drug(name) or name.lower()) if generic else None,
@@ -157,48 +159,49 @@ def parse_label(label: OpenFDALabel) -> Evidence | None:
     )
 
 
-def _sections(label: OpenFDALabel) -> dict[str, str]:
+def _parse_sections(label: OpenFDALabel) -> dict[str, str]:
     """Return the quoted text by heading: the first field of a section that has text, cut at the end of a sentence."""
-    found = {}
+    texts = {}
     for heading, fields in SECTIONS.items():
-        if text := next((text for field in fields if (text := " ".join(_texts(label, field)))), ""):
+        if text := next((text for field in fields if (text := " ".join(_parse_texts(label, field)))), ""):
             text = " ".join(text.split())
             is_long = len(text) > MAX_SECTION
-            found[heading] = f"{in_whole_sentences(text, MAX_SECTION, '.!?;:')} […]" if is_long else text
-    return found
+            texts[heading] = f"{cut_at_sentence(text, MAX_SECTION, '.!?;:')} […]" if is_long else text
+    return texts
 
 
 def _find_named_drugs(label: OpenFDALabel, own: Sequence[str]) -> list[NamedDrug]:
     """Return other drugs named under interactions and contraindications, each with the first sentence that names it."""
-    found: dict[tuple[str, str], NamedDrug] = {}
+    drugs: dict[tuple[str, str], NamedDrug] = {}
     for heading in ("Contraindications", "Drug interactions"):
-        text = " ".join(" ".join(_texts(label, field)) for field in SECTIONS[heading])
+        text = " ".join(" ".join(_parse_texts(label, field)) for field in SECTIONS[heading])
         for sentence in sentences(" ".join(text.split())):
             for name in dict.fromkeys(mention.name for mention in find_drugs(sentence)):
-                if not any(same_drug(name, each) for each in own):
-                    found.setdefault((heading, name), {"drug": name, "heading": heading, "sentence": sentence})
-    return list(found.values())[:MAX_NAMED]
+                is_own = any(same_drug(name, own_name) for own_name in own)
+                if not is_own:
+                    drugs.setdefault((heading, name), {"drug": name, "heading": heading, "sentence": sentence})
+    return list(drugs.values())[:MAX_NAMED]
 
 
-def _set_id(label: OpenFDALabel) -> str | None:
-    given = next(iter([*_texts(label, "set_id"), *_names(label, "spl_set_id")]), "")
+def _parse_set_id(label: OpenFDALabel) -> str | None:
+    number = next(iter([*_parse_texts(label, "set_id"), *_parse_names(label, "spl_set_id")]), "")
     try:
-        return given.lower() if str(UUID(given)) == given.lower() else None
+        return number.lower() if str(UUID(number)) == number.lower() else None
     except ValueError:
         return None
 
 
-def day(effective: object) -> str:
-    told = str(effective)
-    is_one = len(told) == 8 and told.isdecimal()
-    return (date_of(f"{told[:4]}-{told[4:6]}-{told[6:]}") if is_one else None) or "Unknown"
+def parse_day(effective: object) -> str:
+    digits = str(effective)
+    is_one = len(digits) == 8 and digits.isdecimal()
+    return (find_date(f"{digits[:4]}-{digits[4:6]}-{digits[6:]}") if is_one else None) or "Unknown"
 
 
-def _names(label: OpenFDALabel, field: str) -> list[str]:
-    return _texts(at(label, "openfda") or {}, field)
+def _parse_names(label: OpenFDALabel, field: str) -> list[str]:
+    return _parse_texts(at(label, "openfda") or {}, field)
 
 
-def _texts(holder: OpenFDALabel, field: str) -> list[str]:
-    given = at(holder, field)
-    listed = given if isinstance(given, list) else [given]
+def _parse_texts(holder: OpenFDALabel, field: str) -> list[str]:
+    value = at(holder, field)
+    listed = value if isinstance(value, list) else [value]
     return [text for text in listed if isinstance(text, str) and text.strip()]

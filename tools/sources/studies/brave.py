@@ -54,10 +54,10 @@ def parse(reply: Reply) -> Sequence[Lead]:
     data = reply.json()
     code = str(at(data, "error", "code") or "")
     if code or reply.status != 200:
-        shown = f" ({code})" if is_code(code, 3, 60, "_") and code.isupper() else f" ({reply.status})"
+        detail = f" ({code})" if is_code(code, 3, 60, "_") and code.isupper() else f" ({reply.status})"
         if "TOKEN" in code or reply.status in (401, 403):
-            raise AccessRefused(reply.source, f"refused the key{shown}; its key is {CARD.key}", reply.status)
-        raise SourceRefused(reply.source, f"refused the request{shown}; its key is {CARD.key}", reply.status)
+            raise AccessRefused(reply.source, f"refused the key{detail}; its key is {CARD.key}", reply.status)
+        raise SourceRefused(reply.source, f"refused the request{detail}; its key is {CARD.key}", reply.status)
     if at(data, "type") != "search":
         raise UnreadableReply(reply.source, "answered with something that is not a search result")
     if "web" not in data:

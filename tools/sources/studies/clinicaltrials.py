@@ -16,12 +16,12 @@ from ...arguments import as_code, read_codes, read_phases
 from ...errors import SourceRefused, UnreadableReply
 from ...http.reply import Reply, at, count, dicts, read_each, reported, text
 from ...questions import parse_question
-from ...questions.trials import for_registry
+from ...questions.trials import remove_kinds
 from ...records import PostedResults, Trial
 from ...records.card import SourceCard
 from ...records.evidence import UNKNOWN_DATE, Citation, Evidence, checked_identifier, date_parts
 from ...search import Filters, Page, Source, SourceReply, local_library, request_size
-from ..publications import DatedFilters, plain_words, redacted
+from ..publications import DatedFilters, extract_words, redact
 
 CARD = SourceCard(
     name="clinicaltrials",
@@ -31,6 +31,7 @@ CARD = SourceCard(
     address="https://clinicaltrials.gov/api/v2",
     documentation="https://clinicaltrials.gov/data-api/api",
     per_second=50 / 60,  # none published; beyond some 50 a minute from one address its firewall is reported to refuse
+    burst=4,
     wires=("requests", "httpx", "the standard library"),
     way_out="a download from clinicaltrials.gov (JSON or CSV) can be given as a file",
     hosts=("clinicaltrials.gov",),
@@ -76,29 +77,29 @@ _RESERVED = str.maketrans("[],*", "    ")
 _BARE_NOT = re.compile(r'("[^"]*")|(?<=[^\s(])(?<!\bAND)(?<!\bOR)\s+NOT\b')
 
 
-def _read_statuses(value: object) -> object:
+def _parse_statuses(value: object) -> object:
     return read_codes(value, get_args(OverallStatus), {"UNKNOWN_STATUS": "UNKNOWN"})
 
 
-def _read_phases(value: object) -> object:
+def _parse_phases(value: object) -> object:
     return read_phases(value, get_args(Phase))
 
 
-def _read_study_type(value: object) -> object:
+def _parse_study_type(value: object) -> object:
     return as_code(value).removesuffix("_STUDY")
 
 
 class TrialFilters(DatedFilters, frozen=True):
     """Filters for a search of trials; without any, interventional trials of every status are returned."""
 
-    status: Annotated[list[OverallStatus], BeforeValidator(_read_statuses)] = Field(
+    status: Annotated[list[OverallStatus], BeforeValidator(_parse_statuses)] = Field(
         default_factory=list, description="Any of these overall statuses; trials that stopped early are evidence too"
     )
-    phase: Annotated[list[Phase], BeforeValidator(_read_phases)] = Field(
+    phase: Annotated[list[Phase], BeforeValidator(_parse_phases)] = Field(
         default_factory=list, description="Any of these phases"
     )
     study_type: Annotated[
-        Literal["INTERVENTIONAL", "OBSERVATIONAL", "EXPANDED_ACCESS"], BeforeValidator(_read_study_type)
+        Literal["INTERVENTIONAL", "OBSERVATIONAL", "EXPANDED_ACCESS"], BeforeValidator(_parse_study_type)
     ] = "INTERVENTIONAL"
     has_results: bool | None = Field(default=None, description="With posted results only, or without them only")
 
@@ -121,15 +122,16 @@ class ClinicalTrials(Source):
 
     async def find_online(self, query: str, max_results: int, filters: Filters | None) -> SourceReply:
         """Search interventional trials of every status: terminated ones are evidence too."""
-        asked, term = TrialFilters.of(self.name, filters), clean_term(query)
+        filter_values = TrialFilters.of(self.name, filters)
+        term = clean_term(query)
         size = request_size(max(1, max_results), _PAGE_SIZE)
-        params = {"query.term": term, **asked.params(), "countTotal": "true", "pageSize": size}
+        params = {"query.term": term, **filter_values.params(), "countTotal": "true", "pageSize": size}
 
         async def ask(token: str | None) -> Page:
-            found, url = await self._ask("studies", {**params, "pageToken": token})
-            return Page(found["studies"], count(found.get("totalCount")) or 0, text(found.get("nextPageToken")), url)
+            data, url = await self._ask("studies", {**params, "pageToken": token})
+            return Page(data["studies"], count(data.get("totalCount")) or 0, text(data.get("nextPageToken")), url)
 
-        page, problems = await self.page(asked.page, max_results, str(params), ask)
+        page, problems = await self.page(filter_values.page, max_results, str(params), ask)
         records, unread = read_each(page.hits, parse_study)
         words = parse_question(query).words
         return self.reply(term, records, words=words, total=page.total, problems=[*unread, *problems], url=page.url)
@@ -141,17 +143,17 @@ class ClinicalTrials(Source):
             SourceRefused: not an NCT number.
             SearchError: no reply, or an unreadable one.
         """
-        known = checked_identifier("nct_id", nct_id)
-        if known is None:
+        number = checked_identifier("nct_id", nct_id)
+        if number is None:
             raise SourceRefused(self.name, f"{nct_id[:40]!r} is not an NCT number (NCT and 8 digits)")
         if (library := local_library(self.transport)) is not None:
-            return await asyncio.to_thread(library.trial, self, known)
-        found, url = await self._ask(f"studies/{known}", {})
-        records, unread = read_each([found] if found else [], parse_study)
-        notes = [] if found else [f"there is no trial {known}"]
-        if records and records[0].record.nct_id != known:
-            notes = [f"{known} is an older number of {records[0].record.nct_id}"]
-        return self.reply(known, records, notes=notes, problems=unread, url=url)
+            return await asyncio.to_thread(library.trial, self, number)
+        study, url = await self._ask(f"studies/{number}", {})
+        records, unread = read_each([study] if study else [], parse_study)
+        notes = [] if study else [f"there is no trial {number}"]
+        if records and records[0].record.nct_id != number:
+            notes = [f"{number} is an older number of {records[0].record.nct_id}"]
+        return self.reply(number, records, notes=notes, problems=unread, url=url)
 
     async def study(self, nct_id: str) -> dict[str, Any]:
         """Return a study as the registry writes it; empty if it has none. Raises `SearchError`: no readable reply."""
@@ -179,26 +181,26 @@ def clean_term(query: str) -> str:
         word = tag.group().partition("[")[0]
         return "" if word in ("AREA", "SEARCH", "RANGE", "EXPANSION", "COVERAGE", "DISTANCE") else word
 
-    term = " ".join(_TAG.sub(word_of_tag, for_registry(query)).translate(_RESERVED).split())
+    term = " ".join(_TAG.sub(word_of_tag, remove_kinds(query)).translate(_RESERVED).split())
     if term.count('"') % 2 or term.count("(") != term.count(")"):
-        term = plain_words(term)
+        term = extract_words(term)
     if not any(map(str.isalnum, term)):
         raise SourceRefused(ClinicalTrials.name, "the query holds no words to search for")
-    return _BARE_NOT.sub(lambda found: found[1] or " AND NOT", term)
+    return _BARE_NOT.sub(lambda match: match[1] or " AND NOT", term)
 
 
 def _read(path: str, reply: Reply) -> tuple[dict[str, Any], str]:
     if reply.status == 404 and path != "studies":
         return {}, reply.url
     if reply.status != 200:  # an invalid request gets one line of plain text
-        said = redacted(reply.body[:2000].decode("utf-8", "replace"))
-        said = "no reason given" if not said or said.startswith("<") else said
-        raise SourceRefused(reply.source, f"refused the query: {said}")
-    found = reply.json()
-    wanted, kind = ("studies", list) if path == "studies" else ("protocolSection", dict)
-    if not isinstance(at(found, wanted), kind):
-        raise UnreadableReply(reply.source, f"answered without {wanted}")
-    return found, reply.url
+        reason = redact(reply.body[:2000].decode("utf-8", "replace"))
+        reason = "no reason given" if not reason or reason.startswith("<") else reason
+        raise SourceRefused(reply.source, f"refused the query: {reason}")
+    data = reply.json()
+    key, kind = ("studies", list) if path == "studies" else ("protocolSection", dict)
+    if not isinstance(at(data, key), kind):
+        raise UnreadableReply(reply.source, f"answered without {key}")
+    return data, reply.url
 
 
 def parse_study(study: Any) -> Evidence | None:
@@ -206,17 +208,23 @@ def parse_study(study: Any) -> Evidence | None:
     protocol = at(study, "protocolSection")
     if (nct_id := checked_identifier("nct_id", at(protocol, "identificationModule", "nctId"))) is None:
         return None
-    names = _texts_at(protocol, short="identificationModule.briefTitle", long="identificationModule.officialTitle")
+    names = _get_texts(protocol, short="identificationModule.briefTitle", long="identificationModule.officialTitle")
     title = names.get("short") or names.get("long") or nct_id
-    arms, outcomes = at(protocol, "armsInterventionsModule"), at(protocol, "outcomesModule")
+    arms = at(protocol, "armsInterventionsModule")
+    outcomes = at(protocol, "outcomesModule")
     enrolled = at(protocol, "designModule", "enrollmentInfo", "count")
-    results, has_results = parse_results(at(study, "resultsSection")), at(study, "hasResults")
-    own_papers = [  # background reading is left out
-        each for each in dicts(protocol, "referencesModule", "references") if each.get("type") in ("RESULT", "DERIVED")
+    results = parse_results(at(study, "resultsSection"))
+    has_results = at(study, "hasResults")
+    references = dicts(protocol, "referencesModule", "references")
+    own_papers = [reference for reference in references if reference.get("type") in ("RESULT", "DERIVED")]
+    pmids = [checked_identifier("pmid", paper.get("pmid")) for paper in own_papers]  # not of background reading
+    headings = [
+        *dicts(study, "derivedSection", "conditionBrowseModule", "meshes"),
+        *dicts(study, "derivedSection", "interventionBrowseModule", "meshes"),
     ]
     trial = Trial(
         nct_id=nct_id,
-        **_texts_at(
+        **_get_texts(
             protocol,
             acronym="identificationModule.acronym",
             overall_status="statusModule.overallStatus",
@@ -229,35 +237,16 @@ def parse_study(study: Any) -> Evidence | None:
             masking="designModule.designInfo.maskingInfo.masking",
             primary_purpose="designModule.designInfo.primaryPurpose",
         ),
-        phases=_texts(at(protocol, "designModule", "phases")),
+        phases=_clean_texts(at(protocol, "designModule", "phases")),
         enrollment=enrolled if isinstance(enrolled, int) and enrolled != UNKNOWN_ENROLLMENT else None,
-        conditions=_texts(at(protocol, "conditionsModule", "conditions")),
-        interventions=[
-            reported({**_texts_at(entry, type="type", name="name"), "other_names": _texts(entry.get("otherNames"))})
-            for entry in dicts(arms, "interventions")
-        ],
-        arms=[
-            reported(
-                {
-                    **_texts_at(arm, label="label", type="type"),
-                    "interventions": [  # without their types (`Drug: X`)
-                        name.partition(": ")[2] or name for name in _texts(arm.get("interventionNames"))
-                    ],
-                }
-            )
-            for arm in dicts(arms, "armGroups")
-        ],
-        primary_outcomes=_each_of(outcomes, "primaryOutcomes", measure="measure", time_frame="timeFrame"),
-        secondary_outcomes=_each_of(outcomes, "secondaryOutcomes", measure="measure", time_frame="timeFrame"),
+        conditions=_clean_texts(at(protocol, "conditionsModule", "conditions")),
+        interventions=[_parse_intervention(entry) for entry in dicts(arms, "interventions")],
+        arms=[_parse_arm(arm) for arm in dicts(arms, "armGroups")],
+        primary_outcomes=_get_rows(outcomes, "primaryOutcomes", measure="measure", time_frame="timeFrame"),
+        secondary_outcomes=_get_rows(outcomes, "secondaryOutcomes", measure="measure", time_frame="timeFrame"),
         results=results or None,
-        result_pmids=list(
-            dict.fromkeys(pmid for each in own_papers if (pmid := checked_identifier("pmid", each.get("pmid"))))
-        ),
-        mesh_terms=_texts(
-            mesh.get("term")
-            for module in ("conditionBrowseModule", "interventionBrowseModule")
-            for mesh in dicts(study, "derivedSection", module, "meshes")
-        ),
+        result_pmids=list(dict.fromkeys(filter(None, pmids))),
+        mesh_terms=_clean_texts(heading.get("term") for heading in headings),
         has_results=has_results if isinstance(has_results, bool) else True if results else None,
         has_abstract=True,
     )
@@ -265,7 +254,7 @@ def parse_study(study: Any) -> Evidence | None:
     structs = ("lastUpdatePostDateStruct", "studyFirstPostDateStruct", "startDateStruct")
     dates = (text(at(protocol, "statusModule", struct, "date")) or "" for struct in structs)
     return Evidence(
-        content="\n".join([title, "", *_sentences(protocol, trial)]),
+        content="\n".join([title, "", *_write_sentences(protocol, trial)]),
         citation=Citation(
             source="clinicaltrials",
             title=title,
@@ -277,6 +266,17 @@ def parse_study(study: Any) -> Evidence | None:
     )
 
 
+def _parse_intervention(entry: Mapping[str, Any]) -> Any:
+    texts = _get_texts(entry, type="type", name="name")
+    return reported({**texts, "other_names": _clean_texts(entry.get("otherNames"))})
+
+
+def _parse_arm(arm: Mapping[str, Any]) -> Any:
+    """Read an arm, its interventions without their types (`Drug: X`)."""
+    names = [name.partition(": ")[2] or name for name in _clean_texts(arm.get("interventionNames"))]
+    return reported({**_get_texts(arm, label="label", type="type"), "interventions": names})
+
+
 def parse_results(section: Any) -> PostedResults:
     """Convert posted results: outcomes, serious adverse events and deaths; empty if none are posted.
 
@@ -286,8 +286,10 @@ def parse_results(section: Any) -> PostedResults:
     groups = dicts(section, "adverseEventsModule", "eventGroups")
     posted: PostedResults = reported(
         {
-            "primary_outcomes": [_outcome(each) for each in measures if each.get("type") == "PRIMARY"],
-            "secondary_outcomes": [_outcome(each) for each in measures if each.get("type") == "SECONDARY"],
+            "primary_outcomes": [_parse_outcome(measure) for measure in measures if measure.get("type") == "PRIMARY"],
+            "secondary_outcomes": [
+                _parse_outcome(measure) for measure in measures if measure.get("type") == "SECONDARY"
+            ],
             "serious_adverse_events": _count_affected(groups, "serious"),
             "deaths": _count_affected(groups, "deaths"),
         }
@@ -296,51 +298,57 @@ def parse_results(section: Any) -> PostedResults:
 
 
 def _count_affected(groups: Iterable[Mapping[str, Any]], field: str) -> list[dict[str, Any]]:
-    return [
-        {"group": _text(group.get("title")), "affected": affected, "at_risk": group.get(f"{field}NumAtRisk")}
-        for group in groups
-        if (affected := group.get(f"{field}NumAffected")) is not None and group.get(f"{field}NumAtRisk") != 0
-    ]
+    counts: list[dict[str, Any]] = []
+    for group in groups:
+        affected = group.get(f"{field}NumAffected")
+        at_risk = group.get(f"{field}NumAtRisk")
+        if affected is not None and at_risk != 0:
+            counts.append({"group": _clean_text(group.get("title")), "affected": affected, "at_risk": at_risk})
+    return counts
 
 
-def _outcome(measure: Mapping[str, Any]) -> Any:
+def _parse_outcome(measure: Mapping[str, Any]) -> Any:
     groups = {str(group.get("id")): group for group in dicts(measure, "groups")}
-    titles = {key: _text(group.get("title")) for key, group in groups.items()}
-    sizes = {
-        str(each.get("groupId")): _text(each.get("value"))
-        for denominator in dicts(measure, "denoms")[:1]
-        for each in dicts(denominator, "counts")
-    }
-    told = _texts_at(measure, title="title", time_frame="timeFrame", unit="unitOfMeasure")
-    values = [
-        reported(
-            {
-                "group": titles.get(str(value.get("groupId"))),
-                "category": ", ".join(filter(None, map(_text, (row.get("title"), category.get("title"))))),
-                **_texts_at(value, value="value"),
-            }
-        )
-        for row in dicts(measure, "classes")
-        for category in dicts(row, "categories")
-        for value in dicts(category, "measurements")
-    ]
-    analyses = [_analysis(analysis, titles, told.get("title")) for analysis in dicts(measure, "analyses")]
+    titles = {key: _clean_text(group.get("title")) for key, group in groups.items()}
+    sizes: dict[str, str | None] = {}
+    for denominator in dicts(measure, "denoms")[:1]:
+        counts = dicts(denominator, "counts")
+        sizes |= {str(entry.get("groupId")): _clean_text(entry.get("value")) for entry in counts}
+    texts = _get_texts(measure, title="title", time_frame="timeFrame", unit="unitOfMeasure")
+    analyses = [_parse_analysis(analysis, titles, texts.get("title")) for analysis in dicts(measure, "analyses")]
+    described: list[Any] = []
+    for key, group in groups.items():
+        description = _shorten_words(group.get("description"))
+        described.append(reported({"name": titles[key], "n": sizes.get(key), "description": description}))
     further = {
-        "description": _words(measure.get("description")),
-        "groups": [
-            reported({"name": titles[key], "n": sizes.get(key), "description": _words(group.get("description"))})
-            for key, group in groups.items()
-        ],
-        "values": values[:_MAX_VALUES],
+        "description": _shorten_words(measure.get("description")),
+        "groups": described,
+        "values": _parse_values(measure, titles)[:_MAX_VALUES],
         "analyses": analyses[:_MAX_ANALYSES],
     }
-    return {**told, **reported(further)}
+    return {**texts, **reported(further)}
 
 
-def _analysis(analysis: Mapping[str, Any], groups: Mapping[str, str | None], outcome: str | None) -> dict[str, Any]:
+def _parse_values(measure: Mapping[str, Any], titles: Mapping[str, str | None]) -> list[Any]:
+    """List what was measured in each group, by the class and category of the measure."""
+    values: list[Any] = []
+    for row in dicts(measure, "classes"):
+        for category in dicts(row, "categories"):
+            headings = map(_clean_text, (row.get("title"), category.get("title")))
+            heading = ", ".join(filter(None, headings))
+            for value in dicts(category, "measurements"):
+                group = titles.get(str(value.get("groupId")))
+                texts = _get_texts(value, value="value")
+                values.append(reported({"group": group, "category": heading, **texts}))
+    return values
+
+
+def _parse_analysis(
+    analysis: Mapping[str, Any], groups: Mapping[str, str | None], outcome: str | None
+) -> dict[str, Any]:
     """Return an analysis with the `sentence` that describes it in the record's text."""
     compared = [groups.get(str(key)) or str(key) for key in analysis.get("groupIds") or ()]
-    found = _texts_at(
+    fields = _get_texts(
         analysis,
         p_value="pValue",
         method="statisticalMethod",
@@ -351,28 +359,29 @@ def _analysis(analysis: Mapping[str, Any], groups: Mapping[str, str | None], out
         ci_upper="ciUpperLimit",
         non_inferiority="nonInferiorityType",
     )
-    p_value = found["p_value"] = found.get("p_value", "").removeprefix("=").strip()
-    found |= {
+    p_value = fields["p_value"] = fields.get("p_value", "").removeprefix("=").strip()
+    fields |= {
         "groups": compared,
         "one_sided": True if analysis.get("ciNumSides") == "ONE_SIDED" else None,
-        "p_comment": _words(analysis.get("pValueComment")),
-        "about": _words(analysis.get("groupDescription")),
+        "p_comment": _shorten_words(analysis.get("pValueComment")),
+        "about": _shorten_words(analysis.get("groupDescription")),
     }
     parts = [" versus ".join(compared)]
-    if "effect_value" in found:
-        parts.append(f"{found.get('effect', 'effect')} {found['effect_value']}")
-    if "ci_lower" in found or "ci_upper" in found:
-        level = f"{found['ci_percent']}% " if "ci_percent" in found else ""
-        parts.append(f"{level}CI {found.get('ci_lower', 'not given')} to {found.get('ci_upper', 'not given')}")
+    if "effect_value" in fields:
+        parts.append(f"{fields.get('effect', 'effect')} {fields['effect_value']}")
+    if "ci_lower" in fields or "ci_upper" in fields:
+        level = f"{fields['ci_percent']}% " if "ci_percent" in fields else ""
+        parts.append(f"{level}CI {fields.get('ci_lower', 'not given')} to {fields.get('ci_upper', 'not given')}")
     if p_value:
         parts.append(f"p {p_value}" if p_value[0] in "<>≤≥" else f"p = {p_value}")
-    parts.append(found.get("method", ""))
-    return {**reported(found), "sentence": f"{outcome or 'Primary outcome'}: {', '.join(filter(None, parts))}."}
+    parts.append(fields.get("method", ""))
+    return {**reported(fields), "sentence": f"{outcome or 'Primary outcome'}: {', '.join(filter(None, parts))}."}
 
 
-def _sentences(protocol: Any, trial: Trial) -> Iterator[str]:
+def _write_sentences(protocol: Any, trial: Trial) -> Iterator[str]:
     """Yield the record's text, one fact per line; unreported facts are left out."""
-    design, kind = [trial.study_type, trial.allocation], at(protocol, "designModule", "enrollmentInfo", "type")
+    design = [trial.study_type, trial.allocation]
+    kind = at(protocol, "designModule", "enrollmentInfo", "type")
     if trial.masking:
         design.append("no masking" if trial.masking == "NONE" else f"{_spell_code(trial.masking)} masking")
     design += [f"purpose {_spell_code(trial.primary_purpose)}"] if trial.primary_purpose else []
@@ -380,19 +389,21 @@ def _sentences(protocol: Any, trial: Trial) -> Iterator[str]:
     if trial.enrollment is not None:
         design.append(f"{trial.enrollment} participants" + (f" ({_spell_code(kind)})" if kind else ""))
     parts: Mapping[str, Sequence[str | None]] = {
-        "SUMMARY": [_text(at(protocol, "descriptionModule", "briefSummary"))],
+        "SUMMARY": [_clean_text(at(protocol, "descriptionModule", "briefSummary"))],
         "CONDITIONS": trial.conditions,
         "DESIGN": [", ".join(_spell_code(part) for part in design if part and part != "NA")],
         "ARMS": [_join_fields(arm, "type", "label") for arm in trial.arms],
-        "INTERVENTIONS": [_join_fields(each, "type", "name") for each in trial.interventions],
-        "PRIMARY OUTCOMES": [_join_fields(each, "measure", "time_frame", " – ") for each in trial.primary_outcomes],
-        "SECONDARY OUTCOMES": [each.get("measure", "") for each in trial.secondary_outcomes],
+        "INTERVENTIONS": [_join_fields(intervention, "type", "name") for intervention in trial.interventions],
+        "PRIMARY OUTCOMES": [
+            _join_fields(outcome_row, "measure", "time_frame", " – ") for outcome_row in trial.primary_outcomes
+        ],
+        "SECONDARY OUTCOMES": [outcome_row.get("measure", "") for outcome_row in trial.secondary_outcomes],
         "STATUS": [_spell_code(trial.overall_status or "")],
         "WHY STOPPED": [trial.why_stopped],
     }
     for label, listed in parts.items():
-        if said := "; ".join(filter(None, listed)):
-            yield f"{label}: {said}" + ("" if said.endswith((".", "!", "?")) else ".")
+        if line := "; ".join(filter(None, listed)):
+            yield f"{label}: {line}" + ("" if line.endswith((".", "!", "?")) else ".")
     results = trial.results or {}
     for outcome in results.get("primary_outcomes", ()):
         yield f"RESULT: {_describe_values(outcome)}."
@@ -410,8 +421,8 @@ def _describe_values(outcome: Mapping[str, Any]) -> str:
     unit = f" {outcome['unit']}" if "unit" in outcome else ""
     sizes = {group.get("name"): group.get("n") for group in outcome.get("groups", ())}
     values = [_describe_value(value, sizes.get(value.get("group")), unit) for value in outcome.get("values", ())]
-    shown = "; ".join(values[:_SHOWN_VALUES]) + ("; …" if len(values) > _SHOWN_VALUES else "") + unit
-    return f"{outcome.get('title', 'outcome')}: {shown if values else 'no values posted'}"
+    listed = "; ".join(values[:_SHOWN_VALUES]) + ("; …" if len(values) > _SHOWN_VALUES else "") + unit
+    return f"{outcome.get('title', 'outcome')}: {listed if values else 'no values posted'}"
 
 
 def _describe_value(value: Mapping[str, Any], size: str | None, unit: str) -> str:
@@ -426,33 +437,35 @@ def _describe_value(value: Mapping[str, Any], size: str | None, unit: str) -> st
 
 
 def _describe_events(groups: Iterable[Mapping[str, Any]]) -> str:
-    told = ((each["group"] or "group not named", each["affected"], each["at_risk"]) for each in groups)
+    counts = ((group["group"] or "group not named", group["affected"], group["at_risk"]) for group in groups)
     return "; ".join(
-        f"{group} {affected}" + ("" if at_risk is None else f" of {at_risk}") for group, affected, at_risk in told
+        f"{group} {affected}" + ("" if at_risk is None else f" of {at_risk}") for group, affected, at_risk in counts
     )
 
 
-def _text(value: Any) -> str | None:
+def _clean_text(value: Any) -> str | None:
     """Return a text on one line, without HTML entities and Markdown escapes; None if there is none."""
     return text(_ESCAPED.sub(r"\1", html.unescape(value))) if isinstance(value, str) else text(value)
 
 
-def _texts_at(data: Any, **paths: str) -> dict[str, Any]:
+def _get_texts(data: Any, **paths: str) -> dict[str, Any]:
     """Return the texts at paths of keys joined by dots, without missing ones."""
-    found: dict[str, Any] = reported({name: _text(at(data, *path.split("."))) for name, path in paths.items()})
-    return found
+    texts: dict[str, Any] = reported({name: _clean_text(at(data, *path.split("."))) for name, path in paths.items()})
+    return texts
 
 
-def _each_of(data: Any, listed: str, **paths: str) -> list[Any]:
-    return [found for each in dicts(data, listed) if (found := _texts_at(each, **paths))]
+def _get_rows(data: Any, key: str, **paths: str) -> list[Any]:
+    """Return the texts of each entry of a list, without entries that have none."""
+    rows = [_get_texts(entry, **paths) for entry in dicts(data, key)]
+    return [row for row in rows if row]
 
 
-def _words(value: Any) -> str | None:
-    return (_text(value) or "")[:_MAX_WORDS] or None
+def _shorten_words(value: Any) -> str | None:
+    return (_clean_text(value) or "")[:_MAX_WORDS] or None
 
 
-def _texts(values: Iterable[Any] | None) -> list[str]:
-    return list(dict.fromkeys(filter(None, map(_text, values or ()))))
+def _clean_texts(values: Iterable[Any] | None) -> list[str]:
+    return list(dict.fromkeys(filter(None, map(_clean_text, values or ()))))
 
 
 def _spell_code(code: str) -> str:

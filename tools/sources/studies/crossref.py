@@ -14,7 +14,7 @@ from ...records import SaidNotice
 from ...records.card import SourceCard
 from ...records.evidence import checked_identifier
 from ...search import local_library
-from ..publications import iso_date
+from ..publications import format_iso_date
 
 CARD = SourceCard(
     name="crossref",
@@ -44,7 +44,16 @@ _KINDS = {
 }
 """https://www.crossref.org/documentation/register-maintain-records/maintaining-your-metadata/registering-updates/ ;
 other kinds (new versions, addenda, clarifications) retract nothing."""
-_RETRACTED = frozenset(f"{said}{what}" for said in ("RETRACTED", "WITHDRAWN") for what in ("", " ARTICLE", " CHAPTER"))
+_RETRACTED = frozenset(
+    (
+        "RETRACTED",
+        "RETRACTED ARTICLE",
+        "RETRACTED CHAPTER",
+        "WITHDRAWN",
+        "WITHDRAWN ARTICLE",
+        "WITHDRAWN CHAPTER",
+    )
+)
 
 
 class Updates(NamedTuple):
@@ -57,21 +66,21 @@ class Updates(NamedTuple):
 
     @property
     def retracted(self) -> bool:
-        last = [each["kind"] for each in self.notices if each["kind"] in ("retraction", "reinstatement")]
+        last = [notice["kind"] for notice in self.notices if notice["kind"] in ("retraction", "reinstatement")]
         return bool(last) and last[-1] == "retraction"
 
 
-async def updates(dois: Sequence[str], transport: Transport) -> dict[str, Updates]:
+async def fetch_updates(dois: Sequence[str], transport: Transport) -> dict[str, Updates]:
     """Look up the notices on up to twenty publications; those unknown, or with an invalid DOI, are missing.
 
     Raises:
         SearchError: no reply, or an unreadable one.
     """
     if (library := local_library(transport)) is not None:
-        found = await asyncio.to_thread(lambda: [library.work("crossref", doi) for doi in dois])
-        works = [parse_work(held) for held in found if held]
+        publications = await asyncio.to_thread(lambda: [library.work("crossref", doi) for doi in dois])
+        works = [parse_work(publication) for publication in publications if publication]
         return {work.doi: work for work in works if work}
-    wanted = list(dict.fromkeys(doi for each in dois if (doi := checked_identifier("doi", each))))
+    wanted = list(dict.fromkeys(doi for number in dois if (doi := checked_identifier("doi", number))))
     if not (listed := ",".join(f"doi:{doi}" for doi in wanted if "," not in doi)):  # the filter's own separator
         return {}
     params = {
@@ -94,12 +103,13 @@ def parse_work(work: Mapping[str, Any]) -> Updates | None:
     if doi is None:
         return None
     notices = list[SaidNotice]()
-    for each in dicts(work, "updated-by"):
-        if kind := _kind(each):
-            parts = at(each, "updated", "date-parts")
+    for update in dicts(work, "updated-by"):
+        if kind := _parse_kind(update):
+            parts = at(update, "updated", "date-parts")
             first = parts[0] if isinstance(parts, list) and parts else None
-            date = iso_date(*map(str, first[:3])) if isinstance(first, list) and first else None
-            number, source = checked_identifier("doi", each.get("DOI")), text(each.get("source"))
+            date = format_iso_date(*map(str, first[:3])) if isinstance(first, list) and first else None
+            number = checked_identifier("doi", update.get("DOI"))
+            source = text(update.get("source"))
             notices.append(reported({"kind": kind, "source": source, "doi": number, "date": date}))
     titles = work.get("title")
     heads = [str(title).partition(":") for title in (titles if isinstance(titles, list) else [titles])]
@@ -109,5 +119,5 @@ def parse_work(work: Mapping[str, Any]) -> Updates | None:
     return Updates(doi, sorted(without_repeats(notices), key=lambda notice: notice.get("date", "")))
 
 
-def _kind(update: Mapping[str, Any]) -> str | None:
+def _parse_kind(update: Mapping[str, Any]) -> str | None:
     return _KINDS.get(str(update.get("type")).strip().lower().replace("-", "_").replace(" ", "_"))

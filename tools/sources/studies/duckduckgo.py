@@ -64,7 +64,7 @@ def parse(reply: Reply) -> Sequence[Lead]:
     for hit in hits:
         address = text(hit.get("href")) if isinstance(hit, dict) else None
         if address is not None:
-            leads.append(Lead(_target(address), f"{hit.get('title')} {hit.get('body')}"))
+            leads.append(Lead(_find_target(address), f"{hit.get('title')} {hit.get('body')}"))
     if not leads:
         raise UnreadableReply(reply.source, "answered with results that have no address")
     return [lead for lead in leads if lead.url]
@@ -113,10 +113,13 @@ def _search(words: str, timeout_s: float) -> list[dict[str, Any]]:
     hits = engine.search(words)
     if hits is None:  # ddgs says so of every status but 200
         raise SourceRefused(CARD.name, "refused the request; brave and serpapi take a key")
-    return [{name: getattr(hit, name, None) for name in ("title", "href", "body")} for hit in hits[:MOST_PAGES]]
+    pages: list[dict[str, Any]] = []
+    for hit in hits[:MOST_PAGES]:
+        pages.append({name: getattr(hit, name, None) for name in ("title", "href", "body")})
+    return pages
 
 
-def _target(href: str) -> str:
+def _find_target(href: str) -> str:
     """Return the target of a link, behind the forwarder; empty for advertisements and invalid addresses."""
     try:
         parts = urlsplit(href)

@@ -24,16 +24,16 @@ from ..publications import (
     NOTICE_TYPES,
     Citations,
     DatedFilters,
-    checked_pmid,
-    date_of,
-    page_range,
-    plain_words,
-    publication_date,
-    redacted,
-    trial_numbers,
-    without_markup,
-    written,
-    years_in,
+    check_pmid,
+    choose_publication_date,
+    extract_words,
+    find_date,
+    find_trial_numbers,
+    find_years,
+    format_pages,
+    redact,
+    remove_markup,
+    write_content,
 )
 
 CARD = SourceCard(
@@ -54,18 +54,24 @@ CARD = SourceCard(
 
 _PAGE_SIZE = 100  # records per request; the server allows 1,000, whose abstracts would reach the size limit of a reply
 _FIELDS = {
-    tag: field
-    for field, tags in {
-        "TITLE": "ti|title",
-        "ABSTRACT": "ab|abstract",
-        "TITLE_ABS": "tiab|title/abstract",
-        "AUTH": "au|author",
-        "KW": "mh|mesh|mesh terms|majr",
-        "PUB_TYPE": "pt|publication type",
-        "JOURNAL": "ta|journal",
-        "PUB_YEAR": "dp|pdat",
-    }.items()
-    for tag in tags.split("|")
+    "ti": "TITLE",
+    "title": "TITLE",
+    "ab": "ABSTRACT",
+    "abstract": "ABSTRACT",
+    "tiab": "TITLE_ABS",
+    "title/abstract": "TITLE_ABS",
+    "au": "AUTH",
+    "author": "AUTH",
+    "mh": "KW",
+    "mesh": "KW",
+    "mesh terms": "KW",
+    "majr": "KW",
+    "pt": "PUB_TYPE",
+    "publication type": "PUB_TYPE",
+    "ta": "JOURNAL",
+    "journal": "JOURNAL",
+    "dp": "PUB_YEAR",
+    "pdat": "PUB_YEAR",
 }
 """PubMed's field tags in Europe PMC's syntax; others are dropped. That KW holds MeSH terms and other keywords is stated
 by a users' guide (https://wiki.nested-knowledge.com/doku.php?id=wiki:autolit:search:europepmc), not by its provider."""
@@ -87,14 +93,14 @@ _PIECE = re.compile(
 )
 
 
-def _lower(value: object) -> object:
+def _make_lower(value: object) -> object:
     return value.strip().lower() if isinstance(value, str) else value
 
 
 class EuropePMCFilters(DatedFilters, frozen=True):
     """Filters for a search of Europe PMC."""
 
-    preprints: Annotated[Literal["only", "none"] | None, BeforeValidator(_lower)] = Field(
+    preprints: Annotated[Literal["only", "none"] | None, BeforeValidator(_make_lower)] = Field(
         default=None, description="Preprints only, or none; otherwise both they and articles are given"
     )
 
@@ -106,13 +112,14 @@ class EuropePMC(Source):
     filters = EuropePMCFilters
 
     async def find_online(self, query: str, max_results: int, filters: Filters | None) -> SourceReply:
-        """Search titles, abstracts and keywords, most relevant first; PubMed's field tags are translated."""
-        asked = EuropePMCFilters.of(self.name, filters)
-        sent, size = _build_query(query, asked), max(1, max_results)
+        """Search titles, abstracts and keywords, most relevant first; PubMed's field tags are translate_query."""
+        filter_values = EuropePMCFilters.of(self.name, filters)
+        sent = _build_query(query, filter_values)
+        size = max(1, max_results)
         ask = partial(_ask, self.transport, sent, request_size(size, _PAGE_SIZE))
-        page, problems = await self.page(asked.page, size, sent, ask)
+        page, problems = await self.page(filter_values.page, size, sent, ask)
         records, unread = read_each(page.hits, parse_record)
-        words = plain_words(query)
+        words = extract_words(query)
         return self.reply(sent, records, words=words, total=page.total, problems=[*unread, *problems], url=page.url)
 
     async def citations(self, pmid: str) -> SourceReply:
@@ -121,20 +128,22 @@ class EuropePMC(Source):
         Raises:
             SearchError: no reply, or an unreadable one; `SourceRefused` where `pmid` is no PMID.
         """
-        number = checked_pmid(self.name, pmid)
+        number = check_pmid(self.name, pmid)
         if (library := local_library(self.transport)) is not None:
             return await asyncio.to_thread(library.citations, self, number)
         links = Citations(await self._fetch_links(number, "citation"), await self._fetch_links(number, "reference"))
-        records, unread = list[Evidence](), list[str]()
+        records = list[Evidence]()
+        unread = list[str]()
         if links.chosen:
-            wanted = " OR ".join(f"EXT_ID:{each}" for each in links.chosen)
-            page = await _ask(self.transport, f"({wanted}) AND SRC:MED", len(links.chosen), None)
+            terms = " OR ".join(f"EXT_ID:{number}" for number in links.chosen)
+            page = await _ask(self.transport, f"({terms}) AND SRC:MED", len(links.chosen), None)
             records, unread = read_each(page.hits, parse_record)
-        found = links.noted(records, number)
-        return self.reply(f"citations of PMID {number}", found, problems=unread, notes=links.notes)
+        publications = links.noted(records, number)
+        return self.reply(f"citations of PMID {number}", publications, problems=unread, notes=links.notes)
 
     async def _fetch_links(self, pmid: str, kind: Literal["citation", "reference"]) -> list[str]:
-        params, read = {"format": "json", "page": 1, "pageSize": _PAGE_SIZE}, partial(_parse_pmids, kind)
+        params = {"format": "json", "page": 1, "pageSize": _PAGE_SIZE}
+        read = partial(_parse_pmids, kind)
         return await self.transport.get(self.name, f"MED/{pmid}/{kind}s", params=params, read=read)
 
 
@@ -161,38 +170,49 @@ async def by_numbers(names: Sequence[str], transport: Transport) -> list[Evidenc
     Raises:
         SearchError: no reply, or an unreadable one.
     """
-    if (library := local_library(transport)) is not None:
+    library = local_library(transport)
+    if library is not None:
         return await asyncio.to_thread(library.by_numbers, names)
-    numbers = [(kind, number) for kind, _, number in (name.partition(":") for name in names)]
-    pmids = " OR ".join(f"EXT_ID:{number}" for kind, number in numbers if kind == "pmid")
-    others = [f"PMCID:{number}" if kind == "pmcid" else f'DOI:"{number}"' for kind, number in numbers if kind != "pmid"]
-    query = " OR ".join([*([f"(({pmids}) AND SRC:MED)"] if pmids else []), *others])
-    return read_each((await _ask(transport, query, 2 * len(names))).hits, parse_record)[0]
+    pmids: list[str] = []
+    terms: list[str] = []
+    for name in names:
+        kind, _, number = name.partition(":")
+        if kind == "pmid":
+            pmids.append(f"EXT_ID:{number}")
+        else:
+            terms.append(f"PMCID:{number}" if kind == "pmcid" else f'DOI:"{number}"')
+    if pmids:
+        terms.insert(0, f"(({' OR '.join(pmids)}) AND SRC:MED)")
+    page = await _ask(transport, " OR ".join(terms), 2 * len(names))
+    return read_each(page.hits, parse_record)[0]
 
 
-def _build_query(query: str, asked: EuropePMCFilters) -> str:
-    first, last = asked.mindate or "1500-01-01", asked.maxdate or "3000-12-31"
-    extra = f" AND FIRST_PDATE:[{first} TO {last}]" if asked.mindate or asked.maxdate else ""
-    extra += {None: "", "only": " AND SRC:PPR", "none": " NOT SRC:PPR"}[asked.preprints]
-    term = translated(query)
+def _build_query(query: str, filters: EuropePMCFilters) -> str:
+    first = filters.mindate or "1500-01-01"
+    last = filters.maxdate or "3000-12-31"
+    extra = f" AND FIRST_PDATE:[{first} TO {last}]" if filters.mindate or filters.maxdate else ""
+    extra += {None: "", "only": " AND SRC:PPR", "none": " NOT SRC:PPR"}[filters.preprints]
+    term = translate_query(query)
     return f"({term}){extra}" if extra else term
 
 
-def translated(query: str) -> str:
+def translate_query(query: str) -> str:
     """Translate a PubMed query to Europe PMC's syntax: field tags become prefixes, other terms get the default fields.
 
-    >>> translated('"long covid"[tiab] AND 2019:2021[dp]')
+    >>> translate_query('"long covid"[tiab] AND 2019:2021[dp]')
     'TITLE_ABS:"long covid" AND PUB_YEAR:[2019 TO 2021]'
-    >>> translated("(migraine OR hemicrania) AND timolol")
+    >>> translate_query("(migraine OR hemicrania) AND timolol")
     '(TITLE_ABS:(migraine OR hemicrania) OR KW:(migraine OR hemicrania)) AND (TITLE_ABS:timolol OR KW:timolol)'
     """
 
     def in_fields(piece: re.Match[str]) -> str:
-        term, tag = piece["term"] or piece["alternatives"] or "", (piece["tag"] or "").strip(" []").lower()
+        term = piece["term"] or piece["alternatives"] or ""
+        tag = (piece["tag"] or "").strip(" []").lower()
         if piece["own"] or term in _OPERATORS:
             return piece[0]
         prefix = _FIELDS.get(tag.partition(":")[0].strip())
-        if prefix == "PUB_YEAR" and (years := years_in(term)):
+        years = find_years(term) if prefix == "PUB_YEAR" else ()
+        if years:
             return f"PUB_YEAR:[{years[0]} TO {years[-1]}]"
         if prefix and prefix != "PUB_YEAR":
             return f"{prefix}:{term}" if term else ""
@@ -205,7 +225,7 @@ def _parse_pmids(kind: str, reply: Reply) -> list[str]:
     data = reply.json()
     listed = dicts(data, f"{kind}List", kind)
     _count_hits(data, listed, kind)
-    numbers = (checked_identifier("pmid", each.get("id")) for each in listed if each.get("source") == "MED")
+    numbers = (checked_identifier("pmid", entry.get("id")) for entry in listed if entry.get("source") == "MED")
     return list(dict.fromkeys(filter(None, numbers)))
 
 
@@ -226,11 +246,12 @@ def parse_page(data: Any, url: str = "", *, first: bool = False) -> Page:
 
 
 def _count_hits(data: Any, hits: Any, what: str) -> int:
-    if (code := at(data, "errCode")) or at(data, "errMsg"):
-        said = redacted(data.get("errMsg") or code)
+    code = at(data, "errCode")
+    if code or at(data, "errMsg"):
+        reason = redact(data.get("errMsg") or code)
         if str(code).startswith("5"):
-            raise SourceUnavailable("europepmc", f"reports an error: {said}")
-        raise SourceRefused("europepmc", f"refuses the search: {said}")
+            raise SourceUnavailable("europepmc", f"reports an error: {reason}")
+        raise SourceRefused("europepmc", f"refuses the search: {reason}")
     total = count(at(data, "hitCount"))
     if total is None or (total and not isinstance(hits, list)):
         raise UnreadableReply("europepmc", f"answered without a count or a list of {what}s")
@@ -245,37 +266,42 @@ def parse_record(hit: Mapping[str, Any]) -> Evidence:
     Raises:
         LookupError: it has no source or no number.
     """
-    source, number = str(hit["source"]), str(hit["id"])
+    source = str(hit["source"])
+    number = str(hit["id"])
     types = list(dict.fromkeys(at(hit, "pubTypeList", "pubType") or ()))
     lowered = {kind.lower() for kind in types}
-    is_preprint, is_notice = source == "PPR" or "preprint" in lowered, bool(_NOTICE_TYPES & lowered)
-    title = without_markup(hit.get("title") or "") or NO_TITLE
-    abstract = without_markup(hit.get("abstractText") or "")
+    is_preprint = source == "PPR" or "preprint" in lowered
+    is_notice = bool(_NOTICE_TYPES & lowered)
+    title = remove_markup(hit.get("title") or "") or NO_TITLE
+    abstract = remove_markup(hit.get("abstractText") or "")
     listed = dicts(hit, "authorList", "author")
-    authors: list[Any] = [each.get("fullName") or each.get("collectiveName") for each in listed]
+    authors: list[Any] = [author.get("fullName") or author.get("collectiveName") for author in listed]
     authors = authors or (hit.get("authorString") or "").rstrip(".").split(", ")
 
-    first = date_of(str(hit.get("firstPublicationDate") or ""))
-    issued = date_of(str(at(hit, "journalInfo", "dateOfPublication") or ""))
+    first = find_date(str(hit.get("firstPublicationDate") or ""))
+    issued = find_date(str(at(hit, "journalInfo", "dateOfPublication") or ""))
     if source == "PPR" or issued is None:
-        date = publication_date(first, date_of(str(hit.get("pubYear") or "")))
+        date = choose_publication_date(first, find_date(str(hit.get("pubYear") or "")))
     else:  # as PubMed does: a printed month has no day
-        date = publication_date(issued, date_of(str(hit.get("electronicPublicationDate") or "")))
+        date = choose_publication_date(issued, find_date(str(hit.get("electronicPublicationDate") or "")))
 
-    kinds, named = set[str](), list[tuple[str, str]]()
+    kinds = set[str]()
+    references = list[tuple[str, str]]()
     for note in dicts(hit, "commentCorrectionList", "commentCorrection"):
         kind = str(note.get("type")).lower()
         kinds.add(kind)
+        pmid = checked_identifier("pmid", note.get("id"))
         if note.get("source") == "PPR":
-            named.append((kind, f"ppr:{note.get('id')}"))
-        elif note.get("source") == "MED" and (pmid := checked_identifier("pmid", note.get("id"))):
-            named.append((kind, f"pmid:{pmid}"))
-    is_told = bool(types or kinds)
-    article = next((name for kind, name in named if kind == "preprint of" and name.startswith("pmid:")), None)
-    issue, journal = at(hit, "journalInfo"), at(hit, "journalInfo", "journal")
+            references.append((kind, f"ppr:{note.get('id')}"))
+        elif note.get("source") == "MED" and pmid:
+            references.append((kind, f"pmid:{pmid}"))
+    has_types = bool(types or kinds)
+    article = next((name for kind, name in references if kind == "preprint of" and name.startswith("pmid:")), None)
+    issue = at(hit, "journalInfo")
+    journal = at(hit, "journalInfo", "journal")
     keywords = at(hit, "keywordList", "keyword") or ()
-    headings = [each.get("descriptorName") for each in dicts(hit, "meshHeadingList", "meshHeading")]
-    chemicals = [each.get("name") for each in dicts(hit, "chemicalList", "chemical")]
+    headings = [heading_row.get("descriptorName") for heading_row in dicts(hit, "meshHeadingList", "meshHeading")]
+    chemicals = [chemical_row.get("name") for chemical_row in dicts(hit, "chemicalList", "chemical")]
     record = (Notice if is_notice else Publication)(
         pmid=checked_identifier("pmid", hit.get("pmid") or (number if source == "MED" else None)),
         pmcid=checked_identifier("pmcid", hit.get("pmcid") or (number if source == "PMC" else None)),
@@ -285,34 +311,36 @@ def parse_record(hit: Mapping[str, Any]) -> Evidence:
         journal_abbreviation=text(at(journal, "medlineAbbreviation") or at(journal, "isoabbreviation")),
         volume=text(at(issue, "volume")),
         issue=text(at(issue, "issue")),
-        pages=page_range(hit.get("pageInfo")),
+        pages=format_pages(hit.get("pageInfo")),
         language=text(hit.get("language")),
         license=text(hit.get("license")),
         is_open_access={"Y": True, "N": False}.get(str(hit.get("isOpenAccess"))),
         cited_by_count=hit.get("citedByCount"),
         publication_types=types,
         is_preprint=is_preprint,
-        retracted="retracted publication" in lowered or "retraction in" in kinds if is_told else None,
-        expression_of_concern="expression of concern in" in kinds if is_told else None,
-        corrected=bool(kinds & _CORRECTED) if is_told else None,
+        retracted="retracted publication" in lowered or "retraction in" in kinds if has_types else None,
+        expression_of_concern="expression of concern in" in kinds if has_types else None,
+        corrected=bool(kinds & _CORRECTED) if has_types else None,
         published_version=article.partition(":")[2] if article else None,
-        updated_in=[name for kind, name in named if kind == "update in"],
-        update_of=[name for kind, name in named if kind in ("preprint in", "update of")],
-        notice_on=[NoticeOn(flag=_NOTICES[kind], name=name) for kind, name in named if is_notice and kind in _NOTICES],
-        mesh_terms=[without_markup(each) for each in headings if each],
-        chemicals=[without_markup(each) for each in chemicals if each],
-        keywords=[without_markup(each) for each in keywords],
-        nct_ids=trial_numbers(title, abstract),
+        updated_in=[name for kind, name in references if kind == "update in"],
+        update_of=[name for kind, name in references if kind in ("preprint in", "update of")],
+        notice_on=[
+            NoticeOn(flag=_NOTICES[kind], name=name) for kind, name in references if is_notice and kind in _NOTICES
+        ],
+        mesh_terms=[remove_markup(heading) for heading in headings if heading],
+        chemicals=[remove_markup(chemical) for chemical in chemicals if chemical],
+        keywords=[remove_markup(keyword) for keyword in keywords],
+        nct_ids=find_trial_numbers(title, abstract),
         has_abstract=bool(abstract),
     )
     return Evidence(
-        content=written(title, abstract, preprint=is_preprint),
+        content=write_content(title, abstract, preprint=is_preprint),
         citation=Citation(
             source="preprint" if is_preprint else "europepmc",
             title=title,
             url=f"https://europepmc.org/article/{source}/{number}",
             date=date,
-            authors=[name for each in authors if (name := without_markup(each or ""))],
+            authors=[name for author in authors if (name := remove_markup(author or ""))],
         ),
         record=record,
     )

@@ -7,17 +7,18 @@ PubMed, Europe PMC or ClinicalTrials.gov and used instead.
 import re
 from abc import abstractmethod
 from collections.abc import Awaitable, Iterator, Mapping, Sequence
+from itertools import chain
 from typing import NamedTuple
 from urllib.parse import unquote
 
 from ...errors import SearchError
 from ...http.transport import Transport
-from ...questions import read_query
-from ...questions.query import without_tags
+from ...questions import parse_query
+from ...questions.query import remove_tags
 from ...records.evidence import Evidence, checked_identifier
 from ...search import Filters, SearchFilters, Source, SourceReply
 from ..lookups import Item, gather_answers
-from ..publications import plain_words, trial_numbers
+from ..publications import extract_words, find_trial_numbers
 from .clinicaltrials import ClinicalTrials
 from .europepmc import by_numbers
 from .pubmed import PubMed
@@ -53,23 +54,24 @@ class WebSearch(Source):
 
     async def find_online(self, query: str, max_results: int, filters: Filters | None) -> SourceReply:
         """Return the publications and trials named on the top pages; there is no second page."""
-        read_query(self.name, query)
-        sent, url = for_the_web(query), self.transport.endpoints[self.name].base_url
+        parse_query(self.name, query)
+        sent = write_web_query(query)
+        url = self.transport.endpoints[self.name].base_url
         if SearchFilters.of(self.name, filters).page > 1:
             return self.reply(sent, [], notes=["leads are taken from the first page alone"], url=url)
         with self.transport.shelf.queue(self.name) as reached:
             pages = (await self.leads(sent))[:MOST_PAGES]
-            named = [list(numbers_in(page)) for page in pages]
+            numbers_by_page = [list(find_numbers(page)) for page in pages]
             await reached()
-            numbers = [number for each in named for number in each]
-            found = await self.transport.shelf.take(self.name, numbers, self._fetch_records)
-        problems = dict.fromkeys(line for each in found.values() for line in each.problems)
-        records = [self._led_to(each.record) for each in found.values() if each.record is not None]
-        silent = sum(not each for each in named)
+            numbers = list(chain.from_iterable(numbers_by_page))
+            items = await self.transport.shelf.take(self.name, numbers, self._fetch_records)
+        problems = dict.fromkeys(chain.from_iterable(item.problems for item in items.values()))
+        records = [self._led_to(item.record) for item in items.values() if item.record is not None]
+        silent = numbers_by_page.count([])
         notes = [f"{silent} of {len(pages)} pages name no publication or trial and were excluded"] if silent else []
-        lost = len(found) - len(records)
-        notes += [f"{lost} of {len(found)} numbers that pages name led to no record"] if lost else []
-        words = plain_words(query)
+        lost = len(items) - len(records)
+        notes += [f"{lost} of {len(items)} numbers that pages name led to no record"] if lost else []
+        words = extract_words(query)
         return self.reply(sent, records[:max_results], words=words, problems=problems, notes=notes, url=url)
 
     def _led_to(self, record: Evidence) -> Evidence:
@@ -79,9 +81,9 @@ class WebSearch(Source):
 
     async def _fetch_records(self, names: Sequence[str]) -> Mapping[str, Item]:
         """Fetch the records with the given numbers (`pmid:…`), with notes on failed requests."""
-        found = await fetch_numbers(names, self.transport)
-        problems = [f"leads could not be followed: {each}" for each in found.failures]
-        return {name: Item(found.records.get(name), problems) for name in names}
+        numbered = await fetch_numbers(names, self.transport)
+        problems = [f"leads could not be followed: {failure}" for failure in numbered.failures]
+        return {name: Item(numbered.records.get(name), problems) for name in names}
 
 
 class Numbered(NamedTuple):
@@ -100,46 +102,52 @@ async def fetch_numbers(names: Sequence[str], transport: Transport, most_trials:
         transport: sends the requests; a library of its own answers them instead.
         most_trials: trials after the first so many are not asked for.
     """
-    of_kind = {kind: [n.partition(":")[2] for n in names if n.startswith(f"{kind}:")] for kind in ("pmid", "nct")}
+    pmids = [name.removeprefix("pmid:") for name in names if name.startswith("pmid:")]
+    trials = [name.removeprefix("nct:") for name in names if name.startswith("nct:")]
     papers = [name for name in names if name.startswith(("doi:", "pmcid:"))]
-    asked: list[Awaitable[SourceReply | list[Evidence]]]
-    asked = [ClinicalTrials(transport).trial(number) for number in of_kind["nct"][:most_trials]]
-    asked += [PubMed(transport).papers(*of_kind["pmid"])] if of_kind["pmid"] else []
-    asked += [by_numbers(papers, transport)] if papers else []
-    given, failures = await gather_answers(asked)
-    records = [record for each in given for record in (each if isinstance(each, list) else each.records)]
-    return Numbered({name: record for record in reversed(records) for name in record.identifiers}, failures)
+    requests: list[Awaitable[SourceReply | list[Evidence]]]
+    requests = [ClinicalTrials(transport).trial(number) for number in trials[:most_trials]]
+    requests += [PubMed(transport).papers(*pmids)] if pmids else []
+    requests += [by_numbers(papers, transport)] if papers else []
+    answers, failures = await gather_answers(requests)
+    records: list[Evidence] = []
+    for answer in answers:
+        records += answer if isinstance(answer, list) else answer.records
+    by_number: dict[str, Evidence] = {}
+    for record in reversed(records):  # so that of two with one number the first stays
+        by_number |= dict.fromkeys(record.identifiers, record)
+    return Numbered(by_number, failures)
 
 
-def numbers_in(lead: Lead) -> Iterator[str]:
+def find_numbers(lead: Lead) -> Iterator[str]:
     """Yield the numbers of publications and trials named by a page, in the form of `Evidence.identifiers`.
 
-    >>> list(numbers_in(Lead("https://www.nejm.org/doi/full/10.1056/NEJMoa1/full?q=1", "PMID: 123 and nct00000102.")))
+    >>> list(find_numbers(Lead("https://www.nejm.org/doi/full/10.1056/NEJMoa1/full?q=1", "PMID: 123 and nct00000102.")))
     ['pmid:123', 'doi:10.1056/nejmoa1', 'nct:NCT00000102']
     """
-    said = f"{unquote(lead.url)} {lead.text}"
+    page = f"{unquote(lead.url)} {lead.text}"
     for kind, pattern in _NUMBERS.items():
-        for number in dict.fromkeys(pattern.findall(said)):
+        for number in dict.fromkeys(pattern.findall(page)):
             if checked := checked_identifier(kind, _NO_END.sub("", number)):
                 yield f"{kind}:{checked}"
-    yield from (f"nct:{number}" for number in trial_numbers(said))
+    yield from (f"nct:{number}" for number in find_trial_numbers(page))
 
 
-def for_the_web(query: str) -> str:
+def write_web_query(query: str) -> str:
     """Convert a boolean query for search engines: few alternatives, no word for "and", a minus for "not".
 
-    >>> for_the_web('(prevent OR prevention OR prophylaxis OR x) AND "migraine attacks"[tiab] NOT mice')
+    >>> write_web_query('(prevent OR prevention OR prophylaxis OR x) AND "migraine attacks"[tiab] NOT mice')
     '(prevent OR prevention OR prophylaxis) "migraine attacks" -mice'
     """
-    words = f" {without_tags(query)}"
+    words = f" {remove_tags(query)}"
     for sign, own in _SIGNS:
         words = words.replace(sign, own)
     short = _GROUP.sub(_shorten, words).strip()
     if len(short) <= MOST_CHARACTERS and len(short.split()) <= MOST_WORDS:
         return short
-    return " ".join(plain_words(query).split()[:MOST_WORDS])[:MOST_CHARACTERS]
+    return " ".join(extract_words(query).split()[:MOST_WORDS])[:MOST_CHARACTERS]
 
 
 def _shorten(group: re.Match[str]) -> str:
-    kept = group[1].split(" OR ")[:_ALTERNATIVES]
-    return f"({' OR '.join(kept)})" if len(kept) > 1 else kept[0]
+    alternatives = group[1].split(" OR ")[:_ALTERNATIVES]
+    return f"({' OR '.join(alternatives)})" if len(alternatives) > 1 else alternatives[0]

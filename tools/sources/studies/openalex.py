@@ -16,7 +16,7 @@ from urllib.parse import quote
 from ...errors import AccessRefused, RateLimitError, SearchError, SourceRefused, UnreadableReply
 from ...http.reply import Reply, at, count, dicts, entries, read_each, text
 from ...http.transport import Transport
-from ...questions.query import without_tags
+from ...questions.query import remove_tags
 from ...records import Notice, Publication
 from ...records.card import SourceCard
 from ...records.evidence import Citation, Evidence, checked_identifier
@@ -24,12 +24,12 @@ from ...search import Filters, Page, Source, SourceReply, local_library, request
 from ..publications import (
     NO_TITLE,
     DatedFilters,
-    date_of,
-    plain_words,
-    publication_date,
-    trial_numbers,
-    without_markup,
-    written,
+    choose_publication_date,
+    extract_words,
+    find_date,
+    find_trial_numbers,
+    remove_markup,
+    write_content,
 )
 
 CARD = SourceCard(
@@ -72,8 +72,8 @@ class OpenAlex(Source):
     async def find_online(self, query: str, max_results: int, filters: Filters | None) -> SourceReply:
         """Search titles, abstracts and, where OpenAlex has them, full texts, most relevant first."""
         dates = DatedFilters.of(self.name, filters)
-        words = plain_words(query)
-        sent = without_tags(query)
+        words = extract_words(query)
+        sent = remove_tags(query)
         notes = list[str]()
         if len(quote(sent)) > _LONGEST_QUERY:
             sent = words[: _LONGEST_QUERY // 3]
@@ -105,7 +105,7 @@ def parse_page(reply: Reply, *, first: bool = False) -> Page:
         UnreadableReply: no list of works with its count.
     """
     if reply.status in (403, 429):
-        raise read_refusal(reply, has_key=True)
+        raise parse_refusal(reply, has_key=True)
     if reply.status == 401:
         raise AccessRefused(reply.source, "refused the key (401)", reply.status)
     if reply.status != 200:
@@ -129,51 +129,51 @@ def parse_record(hit: Mapping[str, Any]) -> Evidence:
     address = str(hit["id"])
     if not _ID.fullmatch(address):
         raise LookupError(address)
-    title = without_markup(text(hit.get("title")) or "") or NO_TITLE
-    abstract = without_markup(_abstract_of(hit.get("abstract_inverted_index")))
+    title = remove_markup(text(hit.get("title")) or "") or NO_TITLE
+    abstract = remove_markup(_parse_abstract(hit.get("abstract_inverted_index")))
     kind = text(hit.get("type"))
     is_preprint = kind == "preprint"
     authors = [text(at(entry, "author", "display_name")) for entry in dicts(hit, "authorships")]
     first_page = text(at(hit, "biblio", "first_page"))
     last_page = text(at(hit, "biblio", "last_page"))
     record = (Notice if kind in _NOTICES else Publication)(
-        pmid=checked_identifier("pmid", _last_part(at(hit, "ids", "pmid"))),
-        pmcid=_pmcid_of(at(hit, "ids", "pmcid")),
+        pmid=checked_identifier("pmid", _take_last_part(at(hit, "ids", "pmid"))),
+        pmcid=_parse_pmcid(at(hit, "ids", "pmcid")),
         doi=checked_identifier("doi", hit.get("doi")),
         journal=text(at(hit, "primary_location", "source", "display_name")),
         volume=text(at(hit, "biblio", "volume")),
         issue=text(at(hit, "biblio", "issue")),
         pages=f"{first_page}-{last_page}" if first_page and last_page and first_page != last_page else first_page,
         language=text(hit.get("language")),
-        is_open_access=_flag(at(hit, "open_access", "is_oa")),
-        cited_by_count=_number(hit.get("cited_by_count")),
+        is_open_access=_parse_flag(at(hit, "open_access", "is_oa")),
+        cited_by_count=_parse_number(hit.get("cited_by_count")),
         publication_types=[kind] if kind else [],
         is_preprint=is_preprint,
-        retracted=_flag(hit.get("is_retracted")),
+        retracted=_parse_flag(hit.get("is_retracted")),
         concepts=[
             name for entry in dicts(hit, "concepts")[:_MOST_CONCEPTS] if (name := text(entry.get("display_name")))
         ],
         mesh_terms=[name for entry in dicts(hit, "mesh") if (name := text(entry.get("descriptor_name")))],
-        nct_ids=trial_numbers(title, abstract),
+        nct_ids=find_trial_numbers(title, abstract),
         has_abstract=bool(abstract),
     )
     return Evidence(
-        content=written(title, abstract, preprint=is_preprint),
+        content=write_content(title, abstract, preprint=is_preprint),
         citation=Citation(
             source="openalex",
             title=title,
             url=address,
-            date=_date_of(hit),
+            date=_parse_date(hit),
             authors=[name for name in authors if name],
         ),
         record=record,
     )
 
 
-def _abstract_of(index: Any) -> str:
+def _parse_abstract(index: Any) -> str:
     """Put the words of an abstract in their places; empty without an index.
 
-    >>> _abstract_of({"fell.": [2], "Fever": [0], "quickly": [1]})
+    >>> _parse_abstract({"fell.": [2], "Fever": [0], "quickly": [1]})
     'Fever quickly fell.'
     """
     places = dict[int, str]()
@@ -184,32 +184,32 @@ def _abstract_of(index: Any) -> str:
     return " ".join(places[place] for place in sorted(places))
 
 
-def _date_of(hit: Mapping[str, Any]) -> str:
-    day = date_of(text(hit.get("publication_date")) or "")
-    year = date_of(text(hit.get("publication_year")) or "")
+def _parse_date(hit: Mapping[str, Any]) -> str:
+    day = find_date(text(hit.get("publication_date")) or "")
+    year = find_date(text(hit.get("publication_year")) or "")
     # a work of which the year alone is known is given 1 January
-    return publication_date(year, day if day and not day.endswith("-01-01") else None)
+    return choose_publication_date(year, day if day and not day.endswith("-01-01") else None)
 
 
-def _pmcid_of(address: Any) -> str | None:
-    number = _last_part(address).upper().removeprefix("PMC")
+def _parse_pmcid(address: Any) -> str | None:
+    number = _take_last_part(address).upper().removeprefix("PMC")
     return checked_identifier("pmcid", f"PMC{number}")
 
 
-def _last_part(address: Any) -> str:
+def _take_last_part(address: Any) -> str:
     """Return what an address ends with.
 
-    >>> _last_part("https://pubmed.ncbi.nlm.nih.gov/123/"), _last_part(None)
+    >>> _take_last_part("https://pubmed.ncbi.nlm.nih.gov/123/"), _take_last_part(None)
     ('123', '')
     """
     return (text(address) or "").rstrip("/").rpartition("/")[2]
 
 
-def _flag(value: Any) -> bool | None:
+def _parse_flag(value: Any) -> bool | None:
     return value if isinstance(value, bool) else None
 
 
-def _number(value: Any) -> int | None:
+def _parse_number(value: Any) -> int | None:
     return value if isinstance(value, int) and not isinstance(value, bool) else None
 
 
@@ -223,7 +223,7 @@ class Work(NamedTuple):
     cited_by_count: int | None
 
 
-async def work(doi: str, transport: Transport) -> Work | None:
+async def fetch_work(doi: str, transport: Transport) -> Work | None:
     """Look up one publication; None if OpenAlex does not know it, or `doi` is invalid.
 
     Raises:
@@ -233,8 +233,8 @@ async def work(doi: str, transport: Transport) -> Work | None:
     if checked is None:
         return None
     if (library := local_library(transport)) is not None:
-        held = library.work("openalex", checked)
-        return parse_work(held) if held else None
+        publication = library.work("openalex", checked)
+        return parse_work(publication) if publication else None
     params = {"select": "id,doi,is_retracted,cited_by_count"}
     path = f"works/doi:{quote(checked, safe='/')}"
 
@@ -242,13 +242,13 @@ async def work(doi: str, transport: Transport) -> Work | None:
 
     def read(reply: Reply) -> Work | None:
         if reply.status in (403, 429):
-            raise read_refusal(reply, has_key)
+            raise parse_refusal(reply, has_key)
         return None if reply.status == 404 else parse_work(reply.json())
 
     return await transport.get("openalex", path, params=params, read=read, also=(403, 404, 429))
 
 
-def read_refusal(reply: Reply, has_key: bool) -> SearchError:
+def parse_refusal(reply: Reply, has_key: bool) -> SearchError:
     """Return the error that a 403 or 429 means: a day's allowance used up, too many requests at a time, or no access.
 
     OpenAlex sends 403 for too many requests as well: https://developers.openalex.org/api-reference/errors.
@@ -275,4 +275,6 @@ def parse_work(data: Any) -> Work:
     """Parse a single publication; raises `UnreadableReply` if it has no DOI."""
     if not isinstance(data, dict) or checked_identifier("doi", data.get("doi")) is None:
         raise UnreadableReply("openalex", "answered without a work")
-    return Work(is_retracted=_flag(data.get("is_retracted")), cited_by_count=_number(data.get("cited_by_count")))
+    return Work(
+        is_retracted=_parse_flag(data.get("is_retracted")), cited_by_count=_parse_number(data.get("cited_by_count"))
+    )

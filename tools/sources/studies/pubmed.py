@@ -5,10 +5,12 @@ https://www.nlm.nih.gov/bsd/licensee/elements_descriptions.html.
 """
 
 import asyncio
+import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import date
 from functools import partial
+from itertools import chain
 from typing import Annotated, Any, NamedTuple
 
 from pydantic import BeforeValidator, Field, StringConstraints
@@ -16,6 +18,7 @@ from pydantic import BeforeValidator, Field, StringConstraints
 from ...arguments import list_entries
 from ...errors import RateLimitError, SourceRefused, SourceUnavailable, UnreadableReply
 from ...http.reply import Reply, at, count, read_each
+from ...http.together import gather_names
 from ...http.xml import attribute, every, first, read_items, text_of
 from ...lexicon import find_conditions
 from ...lexicon.conditions import is_in_mesh
@@ -29,16 +32,16 @@ from ..publications import (
     NOTICE_TYPES,
     Citations,
     DatedFilters,
-    checked_pmid,
-    date_of,
-    iso_date,
-    page_range,
-    plain_words,
-    publication_date,
-    redacted,
-    trial_numbers,
-    without_markup,
-    written,
+    check_pmid,
+    choose_publication_date,
+    extract_words,
+    find_date,
+    find_trial_numbers,
+    format_iso_date,
+    format_pages,
+    redact,
+    remove_markup,
+    write_content,
 )
 
 CARD = SourceCard(
@@ -61,12 +64,17 @@ CARD = SourceCard(
     specialist="literature",
 )
 
-IDS_PER_FETCH = 90  # above 200 NCBI asks for POST; its servers are reported to fail GETs from 100 on
+IDS_PER_FETCH = 200
+PAGES_PER_SEARCH = 4
+"""Pages of which one request lists the hits; numbers are small, and a later page costs no search."""
+_IDS_PER_GET = 90  # above 200 NCBI asks for POST; its servers are reported to fail GETs from 100 on
+_LONGEST_QUERY = 2000  # bytes in a URL
 _LONGEST_TRANSLATION = 1000  # characters kept
 _SHORTEST_MAPPED = 6  # letters per word; shorter ones are abbreviations, which PubMed mostly maps to something else
 _GROUP = re.compile(r"[^()]+")
 _PHRASE = re.compile(r'"([^"]+)"')
-_EARLIEST, _LATEST = date(1500, 1, 1), date(3000, 12, 31)  # ESearch applies a date range only if it has both ends
+_EARLIEST = date(1500, 1, 1)
+_LATEST = date(3000, 12, 31)  # ESearch applies a date range only if it has both ends
 _REFUSED = ("empty term", "invalid db name", "api key invalid", "api key not wellformed")
 
 
@@ -98,19 +106,43 @@ class PubMed(Source):
 
     async def find_online(self, query: str, max_results: int, filters: Filters | None) -> SourceReply:
         """Search PubMed by words or in its own syntax with field tags, most relevant first; otherwise as `find`."""
-        asked, most = PubMedFilters.of(self.name, filters), max(1, max_results)
-        wanted = " OR ".join(f'"{kind}"[Publication Type]' for kind in asked.publication_types)
-        term = f"({with_headings(query)}) AND ({wanted})" if wanted else with_headings(query)
-        start = (asked.page - 1) * most
-        params = {"term": term, "retmode": "json", "sort": "relevance", "retmax": most, "retstart": start or None}
-        if asked.mindate or asked.maxdate:
-            first, last = asked.mindate or _EARLIEST, asked.maxdate or _LATEST
+        filter_values = PubMedFilters.of(self.name, filters)
+        most = max(1, max_results)
+        types = " OR ".join(f'"{kind}"[Publication Type]' for kind in filter_values.publication_types)
+        term = f"({add_headings(query)}) AND ({types})" if types else add_headings(query)
+        params: dict[str, object] = {"term": term, "retmode": "json", "sort": "relevance"}
+        if filter_values.mindate or filter_values.maxdate:
+            first = filter_values.mindate or _EARLIEST
+            last = filter_values.maxdate or _LATEST
             params |= {"datetype": "pdat", "mindate": f"{first:%Y/%m/%d}", "maxdate": f"{last:%Y/%m/%d}"}
         with self.transport.shelf.queue(self.name) as reached:
-            hits = await self._ask("esearch.fcgi", params, partial(_hits, start))
+            hits = await self._find_page(params, filter_values.page, most)
+            pmids_of_all = await gather_names(hits.pmids)
             await reached()
-            fetching = self.transport.shelf.take(self.name, hits.pmids, partial(self._fetch, due=True))
+            fetching = self.transport.shelf.take(self.name, pmids_of_all, partial(self._fetch, is_promised=True))
         return self._reply(query, term, hits, await fetching)
+
+    async def _find_page(self, params: Mapping[str, object], page: int, most: int) -> PubMedHits:
+        """Return a page of a search's hits; one request lists those of several pages."""
+        block, place = divmod(page - 1, PAGES_PER_SEARCH)
+        hits = await self._find_hits(params, block * PAGES_PER_SEARCH * most, PAGES_PER_SEARCH * most)
+        pmids = hits.pmids[place * most : (place + 1) * most]
+        start = (page - 1) * most
+        if place and not pmids and hits.total > start:  # the server lists fewer hits at once than it was asked for
+            return await self._find_hits(params, start, most)
+        return hits._replace(pmids=pmids)
+
+    async def _find_hits(self, params: Mapping[str, object], start: int, most: int) -> PubMedHits:
+        """Return hits from a place on, asked once a run."""
+        whole = {**params, "retmax": most, "retstart": start or None}
+        name = json.dumps(whole, sort_keys=True)
+
+        async def ask(names: list[str]) -> dict[str, PubMedHits]:
+            hits = await self._ask("esearch.fcgi", whole, partial(_parse_hits, start))
+            return dict.fromkeys(names, hits)
+
+        pages = await self.transport.shelf.take(f"searches of {self.name}", [name], ask)
+        return pages[name]
 
     async def papers(self, *pmids: str) -> SourceReply:
         """Return publications by PMID; the reply names those missing from PubMed.
@@ -118,50 +150,58 @@ class PubMed(Source):
         Raises:
             SearchError: no reply, or an unreadable one; `SourceRefused` where one is no PMID.
         """
-        numbers = [checked_pmid(self.name, pmid) for pmid in pmids]
+        numbers = [check_pmid(self.name, pmid) for pmid in pmids]
         if (library := local_library(self.transport)) is not None:
             return await asyncio.to_thread(library.papers, self, numbers)
-        asked = ", ".join(numbers)
-        return self._reply(asked, asked, PubMedHits(0, numbers), await self._fetch(numbers))
+        listed = ", ".join(numbers)
+        return self._reply(listed, listed, PubMedHits(0, numbers), await self._fetch(numbers))
 
     async def citations(self, pmid: str) -> SourceReply:
         """Return citing and cited publications that PubMed links (ELink); raises as `papers`."""
-        number = checked_pmid(self.name, pmid)
+        number = check_pmid(self.name, pmid)
         if (library := local_library(self.transport)) is not None:
             return await asyncio.to_thread(library.citations, self, number)
         with self.transport.shelf.queue(self.name) as reached:
-            links = await self._ask("elink.fcgi", {"dbfrom": "pubmed", "id": number, "cmd": "neighbor"}, _links)
+            links = await self._ask("elink.fcgi", {"dbfrom": "pubmed", "id": number, "cmd": "neighbor"}, _parse_links)
             await reached()
-            fetching = self.transport.shelf.take(self.name, links.chosen, partial(self._fetch, due=True))
-        found = links.noted((each.record for each in (await fetching).values() if each.record), number)
-        missing = len(links.chosen) - len(found)
+            fetching = self.transport.shelf.take(self.name, links.chosen, partial(self._fetch, is_promised=True))
+        publications = links.noted((item.record for item in (await fetching).values() if item.record), number)
+        missing = len(links.chosen) - len(publications)
         problems = [f"no readable record came for {missing} of them"] if missing else []
-        return self.reply(f"citations of PMID {number}", found, problems=problems, notes=links.notes)
+        return self.reply(f"citations of PMID {number}", publications, problems=problems, notes=links.notes)
 
-    async def _fetch(self, pmids: Sequence[str], due: bool = False) -> dict[str, Item]:
-        found = dict[str, Item]()
-        for start in range(0, len(pmids), IDS_PER_FETCH):
-            batch = pmids[start : start + IDS_PER_FETCH]
-            asked = {"id": ",".join(batch), "retmode": "xml"}
-            articles = await self._ask("efetch.fcgi", asked, partial(_articles, due=due))
-            by_pmid = {record.record.pmid: record for record in articles.records}
-            found |= {pmid: Item(by_pmid.get(pmid), articles.unread) for pmid in batch}
-        return found
+    async def _fetch(self, pmids: Sequence[str], is_promised: bool = False) -> dict[str, Item]:
+        batches = [pmids[start : start + IDS_PER_FETCH] for start in range(0, len(pmids), IDS_PER_FETCH)]
+        pages = await asyncio.gather(*(self._fetch_batch(batch, is_promised=is_promised) for batch in batches))
+        items: dict[str, Item] = {}
+        for page in pages:
+            items |= page
+        return items
 
-    async def _ask(self, path: str, params: Mapping[str, object], read: Callable[[Reply], T]) -> T:
+    async def _fetch_batch(self, pmids: Sequence[str], *, is_promised: bool) -> dict[str, Item]:
+        params = {"id": ",".join(pmids), "retmode": "xml"}
+        longest = _LONGEST_QUERY if len(pmids) <= _IDS_PER_GET else 0
+        articles = await self._ask("efetch.fcgi", params, partial(_parse_articles, is_promised=is_promised), longest)
+        by_pmid = {record.record.pmid: record for record in articles.records}
+        return {pmid: Item(by_pmid.get(pmid), articles.unread) for pmid in pmids}
+
+    async def _ask(
+        self, path: str, params: Mapping[str, object], read: Callable[[Reply], T], longest: int = _LONGEST_QUERY
+    ) -> T:
         # NCBI expects these in every request: https://www.ncbi.nlm.nih.gov/books/NBK25497/
         base = {"db": "pubmed", "tool": "willowbark", "email": self.transport.endpoints.email}
-        return await self.transport.get(self.name, path, params={**base, **params}, read=read, post_if_long=True)
+        return await self.transport.get(self.name, path, params={**base, **params}, read=read, longest_query=longest)
 
-    def _reply(self, query: str, sent: str, hits: PubMedHits, found: Mapping[str, Item]) -> SourceReply:
-        records = [record for pmid in hits.pmids if (record := found[pmid].record)]
-        missing = [pmid for pmid in hits.pmids if found[pmid].record is None]
-        unread = list(dict.fromkeys(line for each in found.values() for line in each.problems))
+    def _reply(self, query: str, sent: str, hits: PubMedHits, items: Mapping[str, Item]) -> SourceReply:
+        by_pmid = [items[pmid].record for pmid in hits.pmids]
+        records = [record for record in by_pmid if record]
+        missing = [pmid for pmid in hits.pmids if items[pmid].record is None]
+        unread = list(dict.fromkeys(chain.from_iterable(item.problems for item in items.values())))
         lacking = [f"no readable record came for PMID {', '.join(missing)}"] if missing else []
         return self.reply(
             sent,
             records,
-            words=plain_words(query),
+            words=extract_words(query),
             total=hits.total,
             problems=[*unread, *lacking] if records else unread,
             notes=hits.notes if records else [*hits.notes, *lacking],
@@ -170,24 +210,24 @@ class PubMed(Source):
         )
 
 
-def with_headings(query: str) -> str:
+def add_headings(query: str) -> str:
     """Add the MeSH heading of each condition that a group of the query names only by quoted phrases.
 
     PubMed also finds a heading by its synonyms. A query with field tags is not changed.
 
-    >>> with_headings('("heart failure" OR "cardiac failure") AND (migraine OR "migraine disorders")')
+    >>> add_headings('("heart failure" OR "cardiac failure") AND (migraine OR "migraine disorders")')
     '(("heart failure" OR "heart failure"[mh]) OR "cardiac failure") AND (migraine OR "migraine disorders")'
     """
 
     def with_its_headings(group: re.Match[str]) -> str:
-        words = (each for each in _PHRASE.sub(" ", group[0]).split() if len(each) >= _SHORTEST_MAPPED)
-        told = set(map(_find_mesh_name, words))
+        words = (word for word in _PHRASE.sub(" ", group[0]).split() if len(word) >= _SHORTEST_MAPPED)
+        headings = set(map(_find_mesh_name, words))
 
         def beside(phrase: re.Match[str]) -> str:
             name = _find_mesh_name(phrase[1])
-            if name is None or name in told:
+            if name is None or name in headings:
                 return phrase[0]
-            told.add(name)
+            headings.add(name)
             return f'({phrase[0]} OR "{name}"[mh])'
 
         return _PHRASE.sub(beside, group[0])
@@ -196,11 +236,11 @@ def with_headings(query: str) -> str:
 
 
 def _find_mesh_name(words: str) -> str | None:
-    whole = (each for each in find_conditions(words) if (each.start, each.end) == (0, len(words)))
-    return next((each.name for each in whole if is_in_mesh(each.name)), None)
+    whole = (condition for condition in find_conditions(words) if (condition.start, condition.end) == (0, len(words)))
+    return next((condition.name for condition in whole if is_in_mesh(condition.name)), None)
 
 
-def _hits(start: int, reply: Reply) -> PubMedHits:
+def _parse_hits(start: int, reply: Reply) -> PubMedHits:
     """Parse an ESearch reply; `start` is the number of hits skipped.
 
     Raises:
@@ -212,19 +252,20 @@ def _hits(start: int, reply: Reply) -> PubMedHits:
     data = reply.json()
     result = at(data, "esearchresult")
     _refuse_error(at(data, "error") or at(result, "ERROR"))
-    total, found = count(at(result, "count")), at(result, "idlist")
-    if total is None or not isinstance(found, list):
+    total = count(at(result, "count"))
+    numbers = at(result, "idlist")
+    if total is None or not isinstance(numbers, list):
         raise UnreadableReply("pubmed", "answered without a count or a list of PMIDs")
-    pmids = list(dict.fromkeys(pmid for item in found if (pmid := checked_identifier("pmid", item))))
+    valid = filter(None, (checked_identifier("pmid", number) for number in numbers))
+    pmids = list(dict.fromkeys(valid))
     if total > start and not pmids:
         raise UnreadableReply("pubmed", f"counts {total} hits and lists none")
-    notes = [
-        f"left out of the query: {redacted(phrase)}"
-        for part in (result.get("errorlist"), result.get("warninglist"))
-        for words in (part.values() if isinstance(part, dict) else ())
-        for phrase in (words if isinstance(words, list) else ())
-        if phrase != "No items found."  # the count says so
-    ]
+    phrases: list[Any] = []
+    for messages in (result.get("errorlist"), result.get("warninglist")):
+        for words in messages.values() if isinstance(messages, dict) else ():
+            phrases += words if isinstance(words, list) else ()
+    own_words = [phrase for phrase in phrases if phrase != "No items found."]  # the count says so
+    notes = [f"left out of the query: {redact(phrase)}" for phrase in own_words]
     translation = " ".join(str(result.get("querytranslation") or "").split())[:_LONGEST_TRANSLATION]
     return PubMedHits(total, pmids, notes, reply.url, translation)
 
@@ -232,22 +273,22 @@ def _hits(start: int, reply: Reply) -> PubMedHits:
 def _refuse_error(error: Any) -> None:
     if not error:
         return
-    said = str(error)
-    if "rate limit" in said.lower():
+    message = str(error)
+    if "rate limit" in message.lower():
         raise RateLimitError("pubmed", "asks for fewer requests")
-    if any(phrase in said.lower() for phrase in _REFUSED):
-        raise SourceRefused("pubmed", f"refuses the search: {redacted(said)}")
-    raise SourceUnavailable("pubmed", f"reports an error: {redacted(said)}")
+    if any(phrase in message.lower() for phrase in _REFUSED):
+        raise SourceRefused("pubmed", f"refuses the search: {redact(message)}")
+    raise SourceUnavailable("pubmed", f"reports an error: {redact(message)}")
 
 
-def _links(reply: Reply) -> Citations:
-    """Parse an ELink reply; a publication without links of a kind has no list of it. Raises as `_hits`."""
+def _parse_links(reply: Reply) -> Citations:
+    """Parse an ELink reply; a publication without links of a kind has no list of it. Raises as `_parse_hits`."""
     linked = dict[str, list[str]]()
     errors = list[str]()
 
     def take(name: str, data: Any) -> None:
         if name == "ERROR":
-            errors.append(_error_text(data))
+            errors.append(_get_error_text(data))
             return
         numbers = (checked_identifier("pmid", text_of(link)) for link in every_id(data))
         linked[text_of(first(data, "LinkName"))] = [pmid for pmid in numbers if pmid]
@@ -256,22 +297,24 @@ def _links(reply: Reply) -> Citations:
         for link in every(data, "Link"):
             yield from every(link, "Id")
 
-    root = read_items("pubmed", _xml(reply), take, items=("LinkSetDb", "ERROR"), texts=("Id", "LinkName", "ERROR"))
+    root = read_items(
+        "pubmed", _parse_xml(reply), take, items=("LinkSetDb", "ERROR"), texts=("Id", "LinkName", "ERROR")
+    )
     _refuse_error(next(iter(errors), None))
     if root != "eLinkResult":
         raise UnreadableReply("pubmed", "answered without links")
     return Citations(linked.get("pubmed_pubmed_citedin", []), linked.get("pubmed_pubmed_refs", []))
 
 
-def _articles(reply: Reply, *, due: bool = False) -> "Articles":
-    """Parse an EFetch reply; `due` means that a search has just named its articles. Raises as `_hits`."""
-    articles = parse_articles(_xml(reply))
-    if due and not articles.records:
+def _parse_articles(reply: Reply, *, is_promised: bool = False) -> "Articles":
+    """Parse an EFetch reply; `is_promised` means that a search has just named its articles. Raises as `_parse_hits`."""
+    articles = parse_articles(_parse_xml(reply))
+    if is_promised and not articles.records:
         raise UnreadableReply("pubmed", "gave none of the records that its search named")
     return articles
 
 
-def _xml(reply: Reply) -> bytes:
+def _parse_xml(reply: Reply) -> bytes:
     if reply.body.lstrip().startswith(b"{"):  # an error of the server that passes requests on
         _refuse_error(at(reply.json(), "error"))
     return reply.xml()
@@ -326,11 +369,11 @@ def parse_articles(xml: bytes) -> Articles:
 
     def take(name: str, data: Any) -> None:
         if name == "ERROR":
-            errors.append(_error_text(data))
+            errors.append(_get_error_text(data))
             return
         place = len(articles.records) + len(articles.unread) + 1
-        read, unread = read_each([{name: data}], parse_article, place)
-        articles.records.extend(read)
+        records, unread = read_each([{name: data}], parse_article, place)
+        articles.records.extend(records)
         articles.unread.extend(unread)
 
     root = read_items("pubmed", xml, take, items=(*_ARTICLES, "ERROR"), texts=_TEXTS, dropped=_DROPPED)
@@ -338,23 +381,23 @@ def parse_articles(xml: bytes) -> Articles:
         raise UnreadableReply("pubmed", "answered with XML that holds no articles")
     for error in errors:
         if not any(phrase in error.lower() for phrase in _NO_RECORDS):
-            raise SourceUnavailable("pubmed", f"reports an error: {redacted(error)}")
+            raise SourceUnavailable("pubmed", f"reports an error: {redact(error)}")
     return articles
 
 
-def _error_text(data: Any) -> str:
-    return _text(data) or "no reason given"
+def _get_error_text(data: Any) -> str:
+    return _get_text(data) or "no reason given"
 
 
 def parse_article(data: Mapping[str, Any]) -> Evidence:
-    """Convert one article, as `article_facts` takes it; raises `ValueError` if it has no PMID."""
-    facts = article_facts(data)
+    """Convert one article, as `convert_article` takes it; raises `ValueError` if it has no PMID."""
+    facts = convert_article(data)
     kind = Notice if facts["metadata"].pop("kind") == "notice" else Publication
     record = kind.model_validate(facts["metadata"])
     return Evidence(content=facts["content"], citation=Citation(**facts["citation"]), record=record)
 
 
-def article_facts(data: Mapping[str, Any]) -> dict[str, Any]:
+def convert_article(data: Mapping[str, Any]) -> dict[str, Any]:
     """Return the fields of an `Evidence`, as in its JSON.
 
     Args:
@@ -372,44 +415,39 @@ def article_facts(data: Mapping[str, Any]) -> dict[str, Any]:
     pagination = first(article, "Pagination")
     issue = first(journal, "JournalIssue")
     if is_book:
-        container = _text(first(book, "BookTitle"))
-        date = publication_date(_date(first(book, "PubDate")), _date(first(citation, "ContributionDate")))
+        container = _get_text(first(book, "BookTitle"))
+        date = choose_publication_date(
+            _parse_date(first(book, "PubDate")), _parse_date(first(citation, "ContributionDate"))
+        )
     else:
-        container = _text(first(journal, "Title"))
-        date = publication_date(_date(first(issue, "PubDate")), _date(first(article, "ArticleDate")))
-    pmid = checked_identifier("pmid", _text(first(citation, "PMID")))
+        container = _get_text(first(journal, "Title"))
+        date = choose_publication_date(_parse_date(first(issue, "PubDate")), _parse_date(first(article, "ArticleDate")))
+    pmid = checked_identifier("pmid", _get_text(first(citation, "PMID")))
     if pmid is None:
         raise ValueError("an article without PMID")
-    title = _text(first(article, "ArticleTitle"))
-    vernacular = _text(first(article, "VernacularTitle"))
+    title = _get_text(first(article, "ArticleTitle"))
+    vernacular = _get_text(first(article, "VernacularTitle"))
     title = (vernacular or title if title in ("", _UNTRANSLATED) else title) or container or NO_TITLE
     sections = list[str]()
     for section in every(article, "Abstract", "AbstractText"):
         label = (attribute(section, "Label") or "").strip(" :")
-        if text := _text(section):
+        if text := _get_text(section):
             sections.append(text if label in ("", "UNLABELLED") else f"{label}: {text}")
     abstract = "\n".join(sections)
-    types = _texts([*every(article, "PublicationTypeList", "PublicationType"), *every(article, "PublicationType")])
+    types = _get_texts([*every(article, "PublicationTypeList", "PublicationType"), *every(article, "PublicationType")])
     is_preprint = "Preprint" in types
     is_notice = bool(NOTICE_TYPES.intersection(types))
 
-    # https://www.nlm.nih.gov/bsd/licensee/elements_descriptions.html#commentscorrections
-    notes = every(citation, "CommentsCorrectionsList", "CommentsCorrections")
-    referred = [(attribute(note, "RefType") or "", _names_of_subject(note)) for note in notes]
-    kinds = {kind for kind, _ in referred}
-    later = next((names for kind, names in referred if kind == "UpdateIn" and names), [])
-    ends = (_text(first(pagination, name)) for name in ("StartPage", "EndPage"))
+    linked = _parse_linked(citation)
+    kinds = linked.kinds
+    later = linked.later
+    ends = (_get_text(first(pagination, name)) for name in ("StartPage", "EndPage"))
     added = first(root, "PubmedBookData" if is_book else "PubmedData")
     identifiers = [*every(citation, "ArticleIdList", "ArticleId"), *every(added, "ArticleIdList", "ArticleId")]
-    own = {attribute(identifier, "IdType"): _text(identifier) for identifier in identifiers}
-    located = (  # the article's references have identifier lists of the same name
-        _text(location)
-        for location in every(article, "ELocationID")
-        if attribute(location, "EIdType") == "doi" and attribute(location, "ValidYN") in (None, "Y")
-    )
+    own = {attribute(identifier, "IdType"): _get_text(identifier) for identifier in identifiers}
     registered = list[str]()
     for bank in every(article, "DataBankList", "DataBank"):
-        registered += map(_text, every(bank, "AccessionNumberList", "AccessionNumber"))
+        registered += map(_get_text, every(bank, "AccessionNumberList", "AccessionNumber"))
     keywords = list[Any]()
     for group in every(citation, "KeywordList"):
         keywords += every(group, "Keyword")
@@ -419,15 +457,15 @@ def article_facts(data: Mapping[str, Any]) -> dict[str, Any]:
         "kind": "notice" if is_notice else "publication",
         "pmid": pmid,
         "pmcid": checked_identifier("pmcid", own.get("pmc")),
-        "doi": checked_identifier("doi", own.get("doi")) or checked_identifier("doi", next(located, None)),
+        "doi": checked_identifier("doi", own.get("doi")) or _find_located_doi(article),
         "journal": container or None,
-        "journal_abbreviation": _text(first(citation, "MedlineJournalInfo", "MedlineTA"))  # as in reference lists
-        or _text(first(journal, "ISOAbbreviation"))
+        "journal_abbreviation": _get_text(first(citation, "MedlineJournalInfo", "MedlineTA"))  # as in reference lists
+        or _get_text(first(journal, "ISOAbbreviation"))
         or None,
-        "volume": _text(first(issue, "Volume")) or None,
-        "issue": _text(first(issue, "Issue")) or None,
-        "pages": page_range(_text(first(pagination, "MedlinePgn")) or "-".join(filter(None, ends))),
-        "language": ", ".join(_texts(every(article, "Language"))) or None,
+        "volume": _get_text(first(issue, "Volume")) or None,
+        "issue": _get_text(first(issue, "Issue")) or None,
+        "pages": format_pages(_get_text(first(pagination, "MedlinePgn")) or "-".join(filter(None, ends))),
+        "language": ", ".join(_get_texts(every(article, "Language"))) or None,
         "publication_types": types,
         "is_preprint": is_preprint,
         "retracted": "Retracted Publication" in types or bool(kinds & _RETRACTED),
@@ -435,16 +473,12 @@ def article_facts(data: Mapping[str, Any]) -> dict[str, Any]:
         "corrected": bool(kinds & _CORRECTED),
         "published_version": later[0].partition(":")[2] if later and is_preprint else None,
         "updated_in": [] if is_preprint else later,
-        "update_of": [name for kind, names in referred if kind == "UpdateOf" for name in names],
-        "notice_on": [
-            {"flag": _NOTICES[kind], "name": name} for kind, names in referred if kind in _NOTICES for name in names
-        ]
-        if is_notice
-        else [],
-        "mesh_terms": _texts(first(heading, "DescriptorName") for heading in headings),
-        "keywords": _texts(keywords),
-        "chemicals": _texts(first(chemical, "NameOfSubstance") for chemical in chemicals),
-        "nct_ids": trial_numbers(*registered, title, abstract),
+        "update_of": linked.earlier,
+        "notice_on": linked.notice_on if is_notice else [],
+        "mesh_terms": _get_texts(first(heading, "DescriptorName") for heading in headings),
+        "keywords": _get_texts(keywords),
+        "chemicals": _get_texts(first(chemical, "NameOfSubstance") for chemical in chemicals),
+        "nct_ids": find_trial_numbers(*registered, title, abstract),
         "has_abstract": bool(abstract),
     }
     cited = {
@@ -452,50 +486,94 @@ def article_facts(data: Mapping[str, Any]) -> dict[str, Any]:
         "title": title,
         "url": f"https://pubmed.ncbi.nlm.nih.gov/{pmid}/",
         "date": date,
-        "authors": list(_authors(every(article, "AuthorList") or every(book, "AuthorList"))),
+        "authors": list(_list_authors(every(article, "AuthorList") or every(book, "AuthorList"))),
     }
-    return {"content": written(title, abstract, preprint=is_preprint), "citation": cited, "metadata": metadata}
+    return {"content": write_content(title, abstract, preprint=is_preprint), "citation": cited, "metadata": metadata}
 
 
-def _names_of_subject(note: Any) -> list[str]:
-    source = _text(first(note, "RefSource"))
-    said = source[source.find("10.") :].split() if "10." in source else []
-    pmid = checked_identifier("pmid", _text(first(note, "PMID")))
-    doi = checked_identifier("doi", said[0].rstrip(".")) if said else None
+class LinkedRecords(NamedTuple):
+    """What an article's comments and corrections link it with."""
+
+    kinds: frozenset[str]
+    """PubMed's names for the links, https://www.nlm.nih.gov/bsd/licensee/elements_descriptions.html#commentscorrections."""
+    later: list[str]
+    """Names of the version that follows it."""
+    earlier: list[str]
+    """Names of the versions that it replaces."""
+    notice_on: list[dict[str, str]]
+    """The flags that it gives other articles, if it is a notice."""
+
+
+def _parse_linked(citation: Any) -> LinkedRecords:
+    kinds: set[str] = set()
+    later: list[str] = []
+    earlier: list[str] = []
+    notice_on: list[dict[str, str]] = []
+    for note in every(citation, "CommentsCorrectionsList", "CommentsCorrections"):
+        kind = attribute(note, "RefType") or ""
+        names = _list_subject_names(note)
+        kinds.add(kind)
+        if kind == "UpdateIn":
+            later = later or names
+        if kind == "UpdateOf":
+            earlier += names
+        if kind in _NOTICES:
+            notice_on += [{"flag": _NOTICES[kind], "name": name} for name in names]
+    return LinkedRecords(frozenset(kinds), later, earlier, notice_on)
+
+
+def _find_located_doi(article: Any) -> str | None:
+    """Return the article's first valid DOI by location; its references have identifier lists of the same name."""
+    for location in every(article, "ELocationID"):
+        if attribute(location, "EIdType") == "doi" and attribute(location, "ValidYN") in (None, "Y"):
+            return checked_identifier("doi", _get_text(location))
+    return None
+
+
+def _list_subject_names(note: Any) -> list[str]:
+    source = _get_text(first(note, "RefSource"))
+    words = source[source.find("10.") :].split() if "10." in source else []
+    pmid = checked_identifier("pmid", _get_text(first(note, "PMID")))
+    doi = checked_identifier("doi", words[0].rstrip(".")) if words else None
     return [f"{kind}:{number}" for kind, number in (("pmid", pmid), ("doi", doi)) if number]
 
 
-def _authors(lists: list[Any]) -> Iterator[str]:
+def _list_authors(lists: list[Any]) -> Iterator[str]:
     """Yield authors as `Surname Initials`, groups by name; editors only for a book without authors."""
     groups = [group for group in lists if attribute(group, "Type") != "editors"] or lists
-    for author in (author for group in groups for author in every(group, "Author")):
+    for author in chain.from_iterable(every(group, "Author") for group in groups):
         if attribute(author, "ValidYN") not in (None, "Y"):
             continue
-        if surname := _text(first(author, "LastName")):
-            initials = _text(first(author, "Initials")) or _initials_of(_text(first(author, "ForeName")))
-            yield " ".join(filter(None, (surname, initials, _text(first(author, "Suffix")))))
-        elif name := _text(first(author, "ForeName")) or _text(first(author, "CollectiveName")):
+        surname = _get_text(first(author, "LastName"))
+        forename = _get_text(first(author, "ForeName"))
+        name = forename or _get_text(first(author, "CollectiveName"))
+        if surname:
+            initials = _get_text(first(author, "Initials")) or _find_initials(forename)
+            yield " ".join(filter(None, (surname, initials, _get_text(first(author, "Suffix")))))
+        elif name:
             yield name
 
 
-def _initials_of(forename: str) -> str:
+def _find_initials(forename: str) -> str:
     return "".join(name[0] for name in forename.split())
 
 
-def _date(data: Any) -> str | None:
-    if free := _text(first(data, "MedlineDate")):
-        return date_of(free)
-    return iso_date(_text(first(data, "Year")), _text(first(data, "Month")), _text(first(data, "Day")))
+def _parse_date(data: Any) -> str | None:
+    if free := _get_text(first(data, "MedlineDate")):
+        return find_date(free)
+    return format_iso_date(
+        _get_text(first(data, "Year")), _get_text(first(data, "Month")), _get_text(first(data, "Day"))
+    )
 
 
-def _texts(elements: Iterable[Any]) -> list[str]:
-    return list(dict.fromkeys(filter(None, map(_text, elements))))
+def _get_texts(elements: Iterable[Any]) -> list[str]:
+    return list(dict.fromkeys(filter(None, map(_get_text, elements))))
 
 
-def _text(data: Any) -> str:
+def _get_text(data: Any) -> str:
     text = text_of(data)
     if not text:
         return ""
     if "<" in text and ("</" in text or "<br" in text):  # some publishers' markup arrives escaped
-        text = without_markup(text)
+        text = remove_markup(text)
     return " ".join(text.split())

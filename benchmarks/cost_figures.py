@@ -1,0 +1,140 @@
+"""Measure the figures of `docs/explanation/cost-and-time.md` and write them there: `make figures`.
+
+    python -m benchmarks.cost_figures [tokens] [runs] [pace]     all of them by default
+
+Each part stands between two marks of the page, with the day and the command that gave it. `tokens` counts the prompts
+of a run (`benchmarks.prompt_tokens`), `runs` takes whole runs in fresh processes and `pace` one at the public sources'
+pace (both `benchmarks.smoke`). Times depend on the machine and on what else it does; counts and memory do not.
+"""
+
+import argparse
+import asyncio
+import statistics
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+
+from benchmarks import prompt_tokens, smoke
+from faults.server import SourceServer
+
+PAGE = Path(__file__).parent.parent / "docs" / "explanation" / "cost-and-time.md"
+RUNS = 3
+PURPOSES = {
+    "StudiesDraft": "readings of publications, whole abstracts, and of trials that stopped or posted results",
+    "choice of searches": "choice of searches, with a look at what came",
+    "FitsDraft": "which studies are on what is asked",
+    "JudgeDraft": "the judge's assessments",
+    "WrittenDraft": "the written answer",
+    "MendedDraft": "sentences written anew",
+    "CheckDraft": "the check of each written sentence",
+    "ReportDraft": "the report's claims",
+    "others": "what specialists say of what was read",
+}
+"""What each kind of prompt is for, in the order of the table."""
+
+
+def replace_part(page: str, name: str, text: str) -> str:
+    """Return a page with another text between the marks of a part; ValueError where it has none."""
+    begin = f"<!-- figures:{name}:begin -->\n"
+    end = f"<!-- figures:{name}:end -->"
+    before, mark, rest = page.partition(begin)
+    _, closing, after = rest.partition(end)
+    if not mark or not closing:
+        raise ValueError(f"{PAGE.name} has no place for the figures {name!r}")
+    return f"{before}{begin}{text}\n{end}{after}"
+
+
+def describe_tokens() -> str:
+    """Write the tokens of a run's prompts, by what they are for."""
+    client, report = asyncio.run(prompt_tokens.measured(prompt_tokens.ROUNDS, prompt_tokens.QUESTION))
+    total = client.tokens.total()
+    kinds = [*PURPOSES, *(kind for kind in client.tokens if kind not in PURPOSES)]
+    rows = [(PURPOSES.get(kind, kind), client.tokens[kind], client.calls[kind]) for kind in kinds]
+    cacheable = client.cacheable.total()
+    read = client.tokens["StudiesDraft"]
+    beside = cacheable - client.cacheable["StudiesDraft"]
+    lines = ["| purpose | prompts | tokens of prompts |", "|---|---|---|"]
+    lines += [f"| {purpose} | {calls} | {tokens:,} |" for purpose, tokens, calls in rows if calls]
+    lines += [f"| all | {client.calls.total()} | {total:,} |", ""]
+    told = [
+        f"The run had {report.search_iterations} rounds and read {report.total_papers_reviewed} records, in"
+        f" {len(client.steps)} consecutive steps.",
+        f"{cacheable / total:.0%} of all tokens repeat the beginning of an earlier prompt, which a provider's cache"
+        " makes cheaper",
+        f"({client.cached / total:.0%} if it keeps a prompt only once that is answered).",
+        f"With `--batch` {read / total:.0%} are at half the price, and {(read + beside) / total:.0%} at half the price"
+        " or cacheable.",
+    ]
+    lines += [" ".join(told), "", f"(`python -m benchmarks.prompt_tokens`, {today()})"]
+    return "\n".join(lines)
+
+
+def describe_runs() -> str:
+    """Write what whole runs take, each in a fresh process."""
+    question = smoke.QUESTIONS[0]
+    with SourceServer() as replies:
+        online = [smoke.whole_run(question, f"endpoints=Endpoints.at({replies.url!r})") for _ in range(RUNS)]
+    offline = [smoke.whole_run(question, "offline=True") for _ in range(RUNS)]
+    first_s = statistics.median(smoke.time_first_event(question) for _ in range(RUNS))
+
+    def middle(runs: list[dict[str, float]], name: str) -> float:
+        return statistics.median(run[name] for run in runs)
+
+    def describe(what: str, runs: list[dict[str, float]]) -> list[str]:
+        counts = f"{middle(runs, 'records'):.0f} records, {middle(runs, 'rounds'):.0f} rounds"
+        peak_mib = middle(runs, "peak_mb")
+        return [
+            f"| {what} ({counts}, {middle(runs, 'requests'):.0f} requests) | {middle(runs, 'cpu_s'):.1f} s of processor"
+            f" time, {peak_mib:.0f} MiB of memory at its peak |"
+        ]
+
+    lines = ["| what | figure |", "|---|---|"]
+    lines += describe("a run over the offline library", offline)
+    lines += describe("a run over recorded replies of the sources", online)
+    lines += [f"| the command line, until its first line of progress | {first_s:.1f} s |", ""]
+    lines += [f"(`make bench-smoke`, medians of {RUNS}, {today()})"]
+    return "\n".join(lines)
+
+
+def describe_pace() -> str:
+    """Write what a run takes at the public sources' pace."""
+    with smoke.served(1.0) as url:
+        run = smoke.rehearse(smoke.QUESTIONS[0], "standard", url, 1.0)
+    return "\n".join(
+        [
+            "| at the public sources' pace and limits | figure |",
+            "|---|---|",
+            f"| {run.records} records, {run.rounds} rounds, {run.requests.total()} requests | {run.wall_s:.0f} s, of"
+            f" which {run.own_s:.0f} s are processor time; no order of the same requests takes less than"
+            f" {run.bound_s:.0f} s |",
+            f"| the event loop's longest step | {run.longest_step_s * 1000:.0f} ms of processor time |",
+            "",
+            f"(`make rehearse`, {today()})",
+        ]
+    )
+
+
+def today() -> str:
+    """Return the day in words."""
+    return f"{datetime.now(UTC):%d %B %Y}".lstrip("0")
+
+
+PARTS: Mapping[str, Callable[[], str]] = {"tokens": describe_tokens, "runs": describe_runs, "pace": describe_pace}
+
+
+def main() -> None:
+    """Measure the parts asked for and write each."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", maxsplit=1)[0])
+    parser.add_argument("parts", nargs="*", metavar="PART", help=f"of {', '.join(PARTS)}; all by default")
+    given = parser.parse_args()
+    for name in given.parts or PARTS:
+        if name not in PARTS:
+            parser.error(f"there is no part {name!r}, but {', '.join(PARTS)}")
+    for name in given.parts or PARTS:
+        text = PARTS[name]()
+        PAGE.write_text(replace_part(PAGE.read_text(encoding="utf-8"), name, text), encoding="utf-8")
+        print(text, flush=True)
+
+
+if __name__ == "__main__":
+    main()
