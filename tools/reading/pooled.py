@@ -87,6 +87,7 @@ class PooledReader:
     def _read(self, document: Document, unknown: str) -> PooledRecord:
         record = cut_record(document, self.pieces, unknown)
         states, looked = self._session.run(None, {"pieces": np.array(record.list_pieces(), np.int64)})
+        states = np.array(states)  # a copy: the runtime's own output holds the memory of the whole run
         parts = looked.reshape(len(states), 2, LOOKS, WIDTH // LOOKS)
         keys = np.ascontiguousarray(parts[:, 0].transpose(1, 2, 0))
         values = np.ascontiguousarray(parts[:, 1].transpose(1, 0, 2))
