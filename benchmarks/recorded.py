@@ -45,7 +45,7 @@ from benchmarks.forgery import evidence, forged, print_forged, publications, tol
 from willowbark.agents.asking.claims import plain
 from willowbark.agents.asking.drafts import StudyDraft
 from willowbark.agents.asking.reader import MISREAD, ToRead
-from willowbark.agents.asking.studies import Refused, checked_study
+from willowbark.agents.asking.studies import Refused, checked_study, with_words
 from willowbark.agents.checking.basis import TABLE
 from willowbark.agents.report.model import ResearchReport
 from willowbark.teams.ledger.model_calls import request_key
@@ -610,7 +610,9 @@ def print_readings(client: RecordedClient, report: ResearchReport, where: Path |
         given = ToRead(evidence(record), (), condition)
         problems = _problems(draft, given)
         refused += [f"{draft.evidence_key}: {problem}" for problem in problems]
-        for row in [] if problems else draft.comparisons:
+        comparisons = [] if problems else draft.comparisons
+        for numbered in comparisons:
+            row = with_words(numbered, given.passages)  # forgers change words, and models name passages by number
             if row.favours == "untold" or not find_drugs(row.quote):
                 continue
             told.setdefault(row.quote, told_in(record, row.quote, None))
