@@ -77,6 +77,6 @@ def test_a_gain_in_its_own_arm_tells_no_comparator() -> None:
 
 
 def test_what_authors_state_counts_where_nothing_was_compared() -> None:
-    view = {"drug": "propranolol", "says": "works", "basis": "cited", "condition": None, "sentences": [[5, 9]]}
+    view = {"drug": "propranolol", "says": "works", "basis": "judgement", "condition": None, "sentences": [[5, 9]]}
     row = tell(statements=[view])
     assert (row.values["verdict"], row.start) == ("supports", 5)
