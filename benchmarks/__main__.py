@@ -16,7 +16,7 @@ class Benchmark(NamedTuple):
 BENCHMARKS = {
     "forgery": Benchmark(("forgery",), 'claims forged on abstracts, and which pass (ARGS="abstracts.jsonl.gz")'),
     "injection": Benchmark(("faults.injection",), "readings that text put into records moves"),
-    "installs": Benchmark(("installs",), "Willowbark and neighbouring tools, installed and asked without a key"),
+    "installs": Benchmark(("installs",), "Willowbark and neighbouring tools, installed and asked; writes their table"),
     "joint": Benchmark(("joint",), 'arms, comparator and direction read jointly (ARGS="--library FILE --small apart")'),
     "library": Benchmark(("library",), 'a library of made-up articles (ARGS="--records 1000000 --folder DIR")'),
     "public": Benchmark(("public",), 'public benchmarks beside published figures (ARGS="FOLDER --library DIR")'),

@@ -618,7 +618,9 @@ def print_readings(client: RecordedClient, report: ResearchReport, where: Path |
         number += 1
         problems = _problems(draft, given)
         refused += [f"{draft.evidence_key}: {problem}" for problem in problems]
-        for row in [] if problems else draft.comparisons:
+        comparisons = [] if problems else draft.comparisons
+        for numbered in comparisons:
+            row = with_words(numbered, given.passages)  # forgers change words, and models name passages by number
             if row.favours == "untold" or not find_drugs(row.quote):
                 continue
             told.setdefault(row.quote, told_in(library[draft.evidence_key], row.quote, None))

@@ -144,7 +144,7 @@ def to_draft(*records: Evidence, question: str = QUESTION) -> DraftRequest:
 
 
 @pytest.mark.parametrize(
-    ("answer_type", "request_of"), [(JudgeDraft, to_assess), (ReportDraft, to_draft)], ids=["assess", "make_draft"]
+    ("answer_type", "request_of"), [(JudgeDraft, to_assess), (ReportDraft, to_draft)], ids=["assess", "draft"]
 )
 async def test_equal_requests_get_equal_answers_whatever_the_words(
     answer_type: type[BaseModel], request_of: Callable[[Evidence], BaseModel]

@@ -20,6 +20,7 @@ from willowbark.tools.lexicon import (
     find_deeds,
     find_drug_classes,
     find_drugs,
+    is_diagnostic,
     past_withdrawal_of,
     same_drug,
     withdrawal_of,
@@ -82,6 +83,10 @@ def test_withdrawn_drugs_are_known_under_their_generic_names() -> None:
     assert withdrawal_of("terfenadine") == "US, 1998: arrhythmia; from a curated list, not verified with the regulator"
     listed = [row["name"] for table in ("withdrawn.tsv", "returned.tsv") for row in read_table(table)]
     assert [name for name in listed if canonical_drug(name) != name] == []
+
+
+def test_contrast_media_are_for_diagnosis() -> None:
+    assert (is_diagnostic("gadobenic acid"), is_diagnostic("gabapentin")) == (True, False)
 
 
 def test_a_drug_that_came_back_was_once_withdrawn_and_is_no_withdrawn_one() -> None:

@@ -80,3 +80,9 @@ def test_what_authors_state_counts_where_nothing_was_compared() -> None:
     view = {"drug": "propranolol", "says": "works", "basis": "judgement", "condition": None, "sentences": [[5, 9]]}
     row = tell(statements=[view])
     assert (row.values["verdict"], row.start) == ("supports", 5)
+
+
+def test_what_authors_cite_of_others_is_no_verdict_of_their_study() -> None:
+    view = {"drug": "propranolol", "says": "works", "basis": "cited", "condition": None, "sentences": [[5, 9]]}
+    row = tell(statements=[view])
+    assert (row.values["verdict"], row.start) == ("none", None)

@@ -49,16 +49,14 @@ def candidate(
     qualities = dict(zip(LEVELS, ("strong", "moderate", "weak", "weak"), strict=True))
     place = place_of(support, against, quality, **fields)
     tally = TrialTally(against_nothing=support + against, benefit=support, missed=against)
+    best = BestEstimate(key="pmid:0", result="better", comparator="placebo", participants=500) if support else None
     return DrugCandidate(
         name=name,
         sorting=SortedDrug(place=place, tally=tally, is_read_by_model=True),
         certainty=certainty,
         evidence_quality=quality or qualities[certainty],  # type: ignore[arg-type]
         contradicting_citations=[f"pmid:9{n}" for n in range(against)],
-        best_estimate=BestEstimate(key="pmid:0", result="better", comparator="placebo", participants=500)
-        if support
-        else None,
-        **{"supporting_citations": [f"pmid:{n}" for n in range(support)], **fields},
+        **{"supporting_citations": [f"pmid:{n}" for n in range(support)], "best_estimate": best, **fields},
     )
 
 
@@ -104,6 +102,21 @@ def test_drugs_that_only_animals_or_cells_were_given_are_not_said_to_help(
 
     assert ("Tested with benefit in animals or cells alone: propranolol." in told) is (effect == "better")
     assert "helps" not in told
+
+
+def test_a_headline_that_rests_on_a_marker_says_so() -> None:
+    marker = BestEstimate(key="pmid:0", result="better", comparator="placebo", outcome="a marker of the condition")
+    assert summary(candidate("lisinopril", best_estimate=marker)).startswith(
+        "Lisinopril (by a marker of the condition) helps"
+    )
+
+
+def test_that_no_study_contradicts_is_said_of_drugs_that_were_judged_alone() -> None:
+    judged = candidate("propranolol")
+    unjudged = judged.model_copy(update={"sorting": SortedDrug(place="not_judged", cause="one_trial")})
+
+    assert "Failed: no study found contradicts these drugs." in summary(judged)
+    assert "no study found contradicts" not in summary(unjudged)
 
 
 def test_a_source_that_did_not_answer_is_named_and_no_evidence_is_no_answer() -> None:

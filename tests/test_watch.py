@@ -204,7 +204,7 @@ def test_what_moved_is_told_again_where_it_could_not_be_kept(
 
     write(tmp_path / "library", ROW, LATER)
     with monkeypatch.context() as patch:
-        patch.setattr(runs, "as_atom", full)
+        patch.setattr(runs, "write_atom", full)
         assert run_watches(folder) == ([], FAILED)
 
     assert run_watches(folder)[1] == MOVED

@@ -202,7 +202,7 @@ _of_process: RecentReplies["SourceReply"] = RecentReplies()
 
 def open_transport() -> Transport:
     """Open the transport of a tool used alone: to the library that the environment names, else the public sources."""
-    endpoints: Endpoints = import_module("willowbark.tools.library").endpoints_of_environment()
+    endpoints: Endpoints = import_module("willowbark.tools.library").read_environment()
     return Transport(endpoints, recent=_of_process)
 
 

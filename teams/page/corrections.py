@@ -106,7 +106,7 @@ def take_files(run_id: str, form: SentForm, by: str | None, root: Path) -> list[
             line = str(error)
             for file, path in zip(form.files, paths, strict=True):
                 line = name_file(line, path, file.name)
-            raise UsageError(line) from None
+            raise UsageError(line.removeprefix("library ")) from None
     added = [request for request in requests if request.add]
     lines += [f"Records of {counted(len(added), 'file')} are in the run."] if added else []
     return [*lines, *moved]
