@@ -46,7 +46,7 @@ async def test_the_whole_team_takes_what_a_strong_model_says(name: str, leading:
 
 
 @pytest.mark.parametrize(
-    ("name", "agrees", "says"), [("attention", 14, "Harm is reported of"), ("nausea", 26, "did worse")]
+    ("name", "agrees", "says"), [("attention", 14, "Harm is reported of"), ("nausea", 24, "did worse")]
 )
 async def test_both_parts_of_a_question_on_unseen_records_are_answered(name: str, agrees: int, says: str) -> None:
     try:
