@@ -288,9 +288,13 @@ def _display_name(candidate: DrugCandidate) -> str:
 
 
 def _mark_outcome(candidate: DrugCandidate) -> list[str]:
-    """Say on what the result is of a drug that a model read, where that is not efficacy itself."""
+    """Say on what the result is of a drug that a model read, where that is not efficacy itself.
+
+    Of a drug of which nothing is sure, "whether it helps" is said of no outcome.
+    """
     best = candidate.best_estimate
-    is_told = best is not None and bool(best.outcome) and _is_judged(candidate)
+    is_claimed = _is_judged(candidate) and candidate.certainty != LEVELS[-1]
+    is_told = best is not None and bool(best.outcome) and is_claimed
     return [f"by {best.outcome}"] if best is not None and is_told else []
 
 
