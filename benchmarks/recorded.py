@@ -587,13 +587,11 @@ def print_stood(name: str, client: RecordedClient, report: ResearchReport) -> No
     print(f"  tokens: {asked:,} in, {said:,} out ({'; '.join(spent)})")
 
 
-def studies_read(
-    client: RecordedClient, report: ResearchReport, where: Path | None
-) -> Iterator[tuple[StudyDraft, ToRead]]:
+def studies_read(answers: Sequence[Answered], question: str, where: Path | None) -> Iterator[tuple[StudyDraft, ToRead]]:
     """The studies that a model read in publications, each with its record, in the words of the passages it names."""
     library = {f"pmid:{record['pmid']}": record for record in publications(where)}
-    condition = condition_of(parse_question(report.research_question))
-    for answered in client.used:
+    condition = condition_of(parse_question(question))
+    for answered in answers:
         for study in answered.answer["studies"] if answered.kind == "StudiesDraft" else ():
             draft = StudyDraft.model_validate(study)
             if draft.evidence_key not in library:
@@ -614,7 +612,7 @@ def print_readings(client: RecordedClient, report: ResearchReport, where: Path |
     told = dict[str, Told]()
     forged_quotes = Counter[bool]()
     number = 0
-    for draft, given in studies_read(client, report, where):
+    for draft, given in studies_read(client.used, report.research_question, where):
         number += 1
         problems = _problems(draft, given)
         refused += [f"{draft.evidence_key}: {problem}" for problem in problems]

@@ -2,18 +2,17 @@
 
     python -m benchmarks.wrong_use [NAME …]
 
-Replays recorded runs (`recorded.py`) and takes each comparison that the model read in a publication, with the sentences
-that it names for it. A result told as better and so meant should stand; one without a difference, or in which the drug
+Takes each comparison that the model of a recorded run (`recorded.py`) read in a publication, with the sentences that it
+names for it. A result told as better and so meant should stand; one without a difference, or in which the drug
 did worse, is told as better here, and should be disputed by its own sentences.
 """
 
 import argparse
-import asyncio
 from collections import Counter
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from benchmarks.recorded import FOLDER, collection, replayed, studies_read
+from benchmarks.recorded import FOLDER, collection, recorded, studies_read
 
 from willowbark.agents.asking.drafts import ComparisonDraft, StudyDraft
 from willowbark.agents.asking.studies import find_drug_name
@@ -63,10 +62,10 @@ def collect(names: list[str]) -> list[TestedUse]:
         except FileNotFoundError as missing:
             print(missing)
             continue
-        client, report = asyncio.run(replayed(name, where))
-        for draft, _ in studies_read(client, report, where):
+        head, answers = recorded(name, where)
+        for draft, _ in studies_read(answers, head["question"], where):
             uses += uses_of(draft)
-    return uses
+    return list(dict.fromkeys(uses))
 
 
 def print_counts(uses: list[TestedUse], *, verbose: bool) -> None:

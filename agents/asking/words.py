@@ -116,6 +116,8 @@ class CheckedWords:
         among = self._read(keys) or list(self._told)
         records_text = " ".join(chain.from_iterable(self._told[key] for key in among))
         figures = {_FIGURE.sub(_simplify_figure, figure_text) for figure_text in _FIGURE.findall(records_text)}
+        # A reason may name another record, "hangs on PMID 123": its number is a name, and no figure of a study.
+        figures.update(*(_FIGURE.findall(key) for key in self._told))
         for figure in _FIGURE.findall(sentence):
             is_count = figure.isdecimal() and int(figure) <= SMALL
             if not is_count and _FIGURE.sub(_simplify_figure, figure) not in figures:

@@ -299,7 +299,7 @@ def limitations(material: Material) -> list[str]:
         "trust": trust_summary([material.records[key] for key in rested_on], in_library=bool(material.library)),
         "retracted": "; ".join(retraction_note(r) for r in pool if r.paper and r.paper.retracted),
         "addressed": [record.key for record in pool if is_addressed_to_machines(record)],
-        "unsized": ", ".join(c.drug for c in shown if all(r.item.sample_size is None for r in c.records)),
+        "unsized": ", ".join(candidate.drug for candidate in shown if not _tells_size(candidate)),
         "full_texts": len(licences),
         "licences": listed(sorted(set(licences))),
         "cut": sum(bool(r.paper and (r.paper.full_text or {}).get("is_cut")) for r in pool),
@@ -307,3 +307,9 @@ def limitations(material: Material) -> list[str]:
     }
     lines = write_lines("limitations", "limitations", m=material, l=data)
     return list(dict.fromkeys(line.replace("..", ".") for line in lines))
+
+
+def _tells_size(candidate: Candidate) -> bool:
+    """Whether a record tells how many people it compared, or how many were in all of its arms."""
+    records = candidate.records
+    return any(record.item.sample_size or record.item.trial_size or record.study.randomised for record in records)
