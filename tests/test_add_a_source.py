@@ -19,21 +19,21 @@ import json
 from willowbark.agents.baseline.client import BaselineChatCompletionClient
 from willowbark.agents.report.forms import safe_url
 from willowbark.teams.config import Settings
-from willowbark.teams.faces.doctor import addresses_of
+from willowbark.teams.faces.doctor import list_addresses
 from willowbark.teams.research_team import default_participants
 from willowbark.tools.http.endpoints import Endpoints
-from willowbark.tools.registry import fresh_days, offered, title_of
+from willowbark.tools.registry import get_fresh_days, list_offered, title_of
 
 team = default_participants(BaselineChatCompletionClient())
 [mechanism] = [agent for agent in team if agent.name == "mechanism"]
 print(json.dumps({
     "tool": '"source":"examplebase"' in mechanism.dump_component().model_dump_json(),
-    "order": offered(),
+    "order": list_offered(),
     "searched": Settings().tools.sources,
     "title": title_of("examplebase"),
-    "days": fresh_days("examplebase"),
+    "days": get_fresh_days("examplebase"),
     "limit": Endpoints.public({})["examplebase"].per_second,
-    "doctor": addresses_of(Endpoints.public({}), Settings())["examplebase"],
+    "doctor": list_addresses(Endpoints.public({}), Settings())["examplebase"],
     "linked": safe_url("https://www.example.org/notes/1"),
 }))
 """

@@ -203,7 +203,8 @@ async def test_two_rounds_cost_no_more_than_is_said_and_no_prompt_holds_a_record
     assert client.cacheable.total() >= 0.2 * client.tokens.total()
     read, beside = client.tokens["StudiesDraft"], client.cacheable.total() - client.cacheable["StudiesDraft"]
     assert read + beside >= 0.55 * client.tokens.total()  # at a batch's price with --batch, or cacheable
-    assert client.calls["choice of searches"] == 12  # of three specialists: one, a look at titles, their own words
+    # Of three specialists a choice and their own words: they choose again only where the judge's query found nothing.
+    assert client.calls["choice of searches"] == 6
     assert len(client.steps) <= 10  # waves of readings, what is sent back and a further draft fall together or not
     told = estimate("openai/gpt-4.1-mini", 2, LLMSettings(), 300)
     (most,) = (int(each.replace(",", "")) for each in re.findall(r"(\d+,\d+)", told))
