@@ -92,8 +92,8 @@ def test_contrast_media_are_for_diagnosis() -> None:
 def test_a_drug_that_came_back_was_once_withdrawn_and_is_no_withdrawn_one() -> None:
     assert withdrawal_of("Pondimin") is None
     assert past_withdrawal_of("Pondimin") == (
-        "worldwide, 1997: heart valve disease; back since 2020, for seizures, with echocardiography; "
-        "from a curated list, not verified with the regulator"
+        "US, 1997: heart valve disease; back since 2020, for seizures in Dravet syndrome, with echocardiography; "
+        "PMC9296427 (table 2) and FDA, news of 25 June 2020"
     )
 
 
