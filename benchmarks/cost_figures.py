@@ -15,6 +15,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from benchmarks import prompt_tokens, smoke
+from benchmarks.marked import replace_part
 from faults.server import SourceServer
 
 PAGE = Path(__file__).parent.parent / "docs" / "explanation" / "cost-and-time.md"
@@ -31,17 +32,6 @@ PURPOSES = {
     "others": "what specialists say of what was read",
 }
 """What each kind of prompt is for, in the order of the table."""
-
-
-def replace_part(page: str, name: str, text: str) -> str:
-    """Return a page with another text between the marks of a part; ValueError where it has none."""
-    begin = f"<!-- figures:{name}:begin -->\n"
-    end = f"<!-- figures:{name}:end -->"
-    before, mark, rest = page.partition(begin)
-    _, closing, after = rest.partition(end)
-    if not mark or not closing:
-        raise ValueError(f"{PAGE.name} has no place for the figures {name!r}")
-    return f"{before}{begin}{text}\n{end}{after}"
 
 
 def describe_tokens() -> str:
@@ -132,7 +122,7 @@ def main() -> None:
             parser.error(f"there is no part {name!r}, but {', '.join(PARTS)}")
     for name in given.parts or PARTS:
         text = PARTS[name]()
-        PAGE.write_text(replace_part(PAGE.read_text(encoding="utf-8"), name, text), encoding="utf-8")
+        PAGE.write_text(replace_part(PAGE.read_text(encoding="utf-8"), f"figures:{name}", text), encoding="utf-8")
         print(text, flush=True)
 
 

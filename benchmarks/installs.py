@@ -17,10 +17,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
 
+from benchmarks.marked import replace_part
+
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "explanation" / "why.md"
-BEGIN = "<!-- installs:begin -->\n"
-END = "<!-- installs:end -->"
 HEAD = "| tool | packages | MB | seconds to install | asked without a key |\n|---|---|---|---|---|\n"
 ANSWER_S = 900  # for a question, on a machine that others use too
 QUESTION = "Which existing drugs could prevent migraine attacks?"
@@ -108,19 +108,6 @@ def ask_without_key(tool: Tool, folder: Path) -> str:
     return "ends: a key is missing" if wants_key else f"ends with exit code {done.returncode}"
 
 
-def replace_table(page: str, table: str) -> str:
-    """Return a page with another table between its marks.
-
-    Raises:
-        SystemExit: the page has no such marks.
-    """
-    before, begin, rest = page.partition(BEGIN)
-    _, end, after = rest.partition(END)
-    if not begin or not end:
-        raise SystemExit(f"{PAGE.name} has no place for the table: {BEGIN.strip()} and {END}")
-    return f"{before}{BEGIN}{table}{END}{after}"
-
-
 def main() -> None:
     """Print the table line by line, and write it into its page."""
     print(HEAD, end="")
@@ -132,7 +119,7 @@ def main() -> None:
         lines.append(line)
     day = datetime.now(UTC).date()
     table = f"{HEAD}{''.join(lines)}\nMeasured on {day} by `make bench-installs`, which writes this table.\n"
-    PAGE.write_text(replace_table(PAGE.read_text(encoding="utf-8"), table), encoding="utf-8")
+    PAGE.write_text(replace_part(PAGE.read_text(encoding="utf-8"), "installs", table), encoding="utf-8")
 
 
 if __name__ == "__main__":

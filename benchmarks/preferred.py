@@ -24,7 +24,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from benchmarks.recorded import FOLDER, RecordedClient, collection, replayed
+from benchmarks.recorded import FOLDER, RecordedClient, find_replayable, replayed
 
 from willowbark.agents.report.model import ResearchReport
 
@@ -196,12 +196,7 @@ def _read_key(folder: Path) -> dict[str, str]:
 
 def make_pairs(folder: Path, names: Sequence[str]) -> None:
     """Write the pairs of recorded runs, those of collections that are not at hand left out."""
-    for name in names:
-        try:
-            where = collection(name)
-        except FileNotFoundError as missing:
-            print(missing)
-            continue
+    for name, where in find_replayable(names):
         client, report = asyncio.run(replayed(name, where))
         print(make_pair(folder, name, report.research_question, answer_of(report), records_shown(client)))
 

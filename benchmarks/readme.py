@@ -4,14 +4,13 @@ import asyncio
 from pathlib import Path
 
 from benchmarks.example_reports import replay_example
+from benchmarks.marked import replace_part
 
 from willowbark.agents.checking.written import WrittenAnswer
 from willowbark.agents.report.model import ResearchReport
 from willowbark.teams.run.example import LABEL
 
 README = Path(__file__).parent.parent / "README.md"
-BEGIN = "<!-- excerpt:begin -->\n"
-END = "<!-- excerpt:end -->"
 SHOWN = 3  # parts of the first screen, where no model wrote
 WORDS = 110  # of a written answer: whole sentences, as many as fit
 
@@ -37,18 +36,11 @@ def quote_answer(written: WrittenAnswer) -> str:
     return f"> {' '.join(sentences)} …\n>\n> *{written.provenance}*\n"
 
 
-def replace_excerpt(readme: str, excerpt: str) -> str:
-    """A README with another excerpt between its marks."""
-    before, _, rest = readme.partition(BEGIN)
-    _, _, after = rest.partition(END)
-    return f"{before}{BEGIN}{excerpt}{END}{after}"
-
-
 def main() -> None:
     """Replay the example and write."""
     report = asyncio.run(replay_example())
     readme = README.read_text(encoding="utf-8")
-    README.write_text(replace_excerpt(readme, write_excerpt(report)), encoding="utf-8")
+    README.write_text(replace_part(readme, "excerpt", write_excerpt(report)), encoding="utf-8")
 
 
 if __name__ == "__main__":

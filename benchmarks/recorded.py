@@ -28,7 +28,7 @@ import json
 import random
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -354,6 +354,15 @@ def collection(name: str, given: Path | None = None) -> Path | None:
     return where
 
 
+def find_replayable(names: Iterable[str], given: Path | None = None) -> Iterator[tuple[str, Path | None]]:
+    """Yield recorded runs with their collections; one whose collection is not at hand is told, and left out."""
+    for name in names:
+        try:
+            yield name, collection(name, given)
+        except FileNotFoundError as missing:
+            print(missing)
+
+
 def recorded(name: str, where: Path | None = None) -> tuple[dict[str, Any], list[Answered]]:
     """A question with its choices, and what was answered; quotes by their places where its collection is not given."""
     texts = _texts(where)
@@ -559,12 +568,7 @@ def main() -> None:
         return
     names = [given.name] if given.name else sorted(path.stem for path in FOLDER.glob("*.jsonl"))
     told_by_quotes: list[Told] = []
-    for name in names:
-        try:
-            where = collection(name, given.library)
-        except FileNotFoundError as missing:
-            print(missing)
-            continue
+    for name, where in find_replayable(names, given.library):
         client, report = asyncio.run(replayed(name, where))
         if changed := changes(client):
             raise SystemExit(f"{name}:\n{changed}")

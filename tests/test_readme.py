@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 from benchmarks.example_reports import replay_example
-from benchmarks.readme import replace_excerpt, write_excerpt
+from benchmarks.marked import replace_part
+from benchmarks.readme import write_excerpt
 from builders import run_python
 from goldens import assert_golden
 
@@ -53,6 +54,6 @@ def test_an_example_runs(where: str, code: str, tmp_path: Path) -> None:
 def test_the_excerpt_is_the_examples_own_report() -> None:
     report = asyncio.run(replay_example())
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    renewed = replace_excerpt(readme, write_excerpt(report))
+    renewed = replace_part(readme, "excerpt", write_excerpt(report))
 
     assert_golden(ROOT / "README.md", renewed, renew="python -m benchmarks.readme")
