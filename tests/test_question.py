@@ -381,6 +381,16 @@ async def test_a_run_on_bare_words_says_what_it_understood(endpoints: Endpoints)
     assert "aspirin repurposing (understood as “What is aspirin studied for?”)" in report.to_markdown()
 
 
+async def test_a_run_on_one_form_of_a_condition_says_where_it_answers_for_all(endpoints: Endpoints) -> None:
+    question = "Which existing drugs could treat essential hypertension?"
+    events = [event async for event in research_stream(question, endpoints=endpoints, max_iterations=1)]
+    report = events[-1].report
+
+    assert report is not None
+    note = "(answered for all forms of hypertension, not essential hypertension alone)"
+    assert f"{question} {note}" in report.to_markdown()
+
+
 @pytest.mark.parametrize("typed", ["flu children", "psoriasis elderly"])
 def test_a_condition_typed_in_a_few_words_asks_what_treats_it(typed: str) -> None:
     read = parse_question(typed)

@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import Any, Literal
 
 from willowbark.tools.appraisal.certainty import size_of_comparison
+from willowbark.tools.lexicon import find_widened
 from willowbark.tools.questions import parse_question
 from willowbark.tools.reading.reading import StudyDesign, ValueKind
 from willowbark.tools.reading.sections import is_full_text
@@ -630,7 +631,9 @@ def _show_question(report: ReportContent) -> str:
     question = report.research_question
     understood = parse_question(question).understood or (question if report.asked_as else "")
     asked = report.asked_as or question
-    return f"{asked} (understood as “{understood}”)" if understood else asked
+    notes = [f"understood as “{understood}”"] if understood else []
+    notes += [f"answered for all forms of {whole}, not {form} alone" for form, whole in find_widened(question).items()]
+    return f"{asked} ({'; '.join(notes)})" if notes else asked
 
 
 def brief(report: ReportContent) -> ReportTree:

@@ -7,6 +7,7 @@ from .conditions import (
     find_conditions,
     find_deeds,
     find_people,
+    find_widened,
     is_generic,
 )
 from .drugs import (
@@ -31,6 +32,6 @@ from .drugs import (
 __all__ = [
     "asked_condition", "canonical_class", "canonical_condition", "canonical_drug", "class_members", "class_synonyms",
     "common_drug_names", "condition_synonyms", "contraindicated_in", "contraindications_of", "drug_synonyms",
-    "find_conditions", "find_deeds", "find_drug_classes", "find_drugs", "find_people", "is_class_member",
-    "is_diagnostic", "is_generic", "is_within", "past_withdrawal_of", "same_drug", "withdrawal_of",
+    "find_conditions", "find_deeds", "find_drug_classes", "find_drugs", "find_people", "find_widened",
+    "is_class_member", "is_diagnostic", "is_generic", "is_within", "past_withdrawal_of", "same_drug", "withdrawal_of",
 ]  # fmt: skip

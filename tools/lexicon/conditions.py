@@ -62,6 +62,24 @@ def _load_conditions() -> _ConditionTable:
     )
 
 
+_FORMS = frozenset("acute chronic subacute episodic recurrent postoperative essential stable unstable primary".split())
+"""Words that name one form of a condition; the lexicon has some forms under the condition's own name."""
+
+
+def find_widened(text: str) -> dict[str, str]:
+    """Return forms of conditions that a text asks about, each with the whole condition that stands for it here.
+
+    >>> find_widened("Which drugs treat acute pancreatitis?"), find_widened("Which drugs treat pancreatitis?")
+    ({'acute pancreatitis': 'pancreatitis'}, {})
+    """
+    widened = {}
+    for mention in find_conditions(text):
+        more = set(mention.text.casefold().split()) - set(mention.name.split())
+        if more & _FORMS:
+            widened[mention.text.casefold()] = mention.name
+    return widened
+
+
 def find_conditions(text: str) -> list[Mention]:
     """Return the conditions named in a text, in order; unknown ones are named by the words themselves.
 
