@@ -412,28 +412,16 @@ def convert_article(data: Mapping[str, Any]) -> dict[str, Any]:
     article = citation if is_book else first(citation, "Article")
     book = first(citation, "Book")
     journal = first(article, "Journal")
-    pagination = first(article, "Pagination")
     issue = first(journal, "JournalIssue")
-    if is_book:
-        container = _get_text(first(book, "BookTitle"))
-        date = choose_publication_date(
-            _parse_date(first(book, "PubDate")), _parse_date(first(citation, "ContributionDate"))
-        )
-    else:
-        container = _get_text(first(journal, "Title"))
-        date = choose_publication_date(_parse_date(first(issue, "PubDate")), _parse_date(first(article, "ArticleDate")))
+    container = _get_text(first(book, "BookTitle") if is_book else first(journal, "Title"))
+    printed = first(book if is_book else issue, "PubDate")
+    online = first(citation, "ContributionDate") if is_book else first(article, "ArticleDate")
+    date = choose_publication_date(_parse_date(printed), _parse_date(online))
     pmid = checked_identifier("pmid", _get_text(first(citation, "PMID")))
     if pmid is None:
         raise ValueError("an article without PMID")
-    title = _get_text(first(article, "ArticleTitle"))
-    vernacular = _get_text(first(article, "VernacularTitle"))
-    title = (vernacular or title if title in ("", _UNTRANSLATED) else title) or container or NO_TITLE
-    sections = list[str]()
-    for section in every(article, "Abstract", "AbstractText"):
-        label = (attribute(section, "Label") or "").strip(" :")
-        if text := _get_text(section):
-            sections.append(text if label in ("", "UNLABELLED") else f"{label}: {text}")
-    abstract = "\n".join(sections)
+    title = _get_title(article) or container or NO_TITLE
+    abstract = _write_abstract(article)
     types = _get_texts([*every(article, "PublicationTypeList", "PublicationType"), *every(article, "PublicationType")])
     is_preprint = "Preprint" in types
     is_notice = bool(NOTICE_TYPES.intersection(types))
@@ -441,16 +429,11 @@ def convert_article(data: Mapping[str, Any]) -> dict[str, Any]:
     linked = _parse_linked(citation)
     kinds = linked.kinds
     later = linked.later
-    ends = (_get_text(first(pagination, name)) for name in ("StartPage", "EndPage"))
     added = first(root, "PubmedBookData" if is_book else "PubmedData")
     identifiers = [*every(citation, "ArticleIdList", "ArticleId"), *every(added, "ArticleIdList", "ArticleId")]
     own = {attribute(identifier, "IdType"): _get_text(identifier) for identifier in identifiers}
-    registered = list[str]()
-    for bank in every(article, "DataBankList", "DataBank"):
-        registered += map(_get_text, every(bank, "AccessionNumberList", "AccessionNumber"))
-    keywords = list[Any]()
-    for group in every(citation, "KeywordList"):
-        keywords += every(group, "Keyword")
+    registered = _list_accession_numbers(article)
+    keywords = [keyword for group in every(citation, "KeywordList") for keyword in every(group, "Keyword")]
     headings = every(citation, "MeshHeadingList", "MeshHeading")
     chemicals = every(citation, "ChemicalList", "Chemical")
     metadata = {
@@ -464,7 +447,7 @@ def convert_article(data: Mapping[str, Any]) -> dict[str, Any]:
         or None,
         "volume": _get_text(first(issue, "Volume")) or None,
         "issue": _get_text(first(issue, "Issue")) or None,
-        "pages": format_pages(_get_text(first(pagination, "MedlinePgn")) or "-".join(filter(None, ends))),
+        "pages": _write_pages(first(article, "Pagination")),
         "language": ", ".join(_get_texts(every(article, "Language"))) or None,
         "publication_types": types,
         "is_preprint": is_preprint,
@@ -489,6 +472,38 @@ def convert_article(data: Mapping[str, Any]) -> dict[str, Any]:
         "authors": list(_list_authors(every(article, "AuthorList") or every(book, "AuthorList"))),
     }
     return {"content": write_content(title, abstract, preprint=is_preprint), "citation": cited, "metadata": metadata}
+
+
+def _get_title(article: Any) -> str:
+    """Return an article's title, the original one where PubMed has no English one; empty if there is none."""
+    title = _get_text(first(article, "ArticleTitle"))
+    if title not in ("", _UNTRANSLATED):
+        return title
+    return _get_text(first(article, "VernacularTitle")) or title
+
+
+def _write_abstract(article: Any) -> str:
+    """Write an abstract with a line for each section, under its label if it has one."""
+    sections = list[str]()
+    for section in every(article, "Abstract", "AbstractText"):
+        label = (attribute(section, "Label") or "").strip(" :")
+        text = _get_text(section)
+        if text:
+            sections.append(text if label in ("", "UNLABELLED") else f"{label}: {text}")
+    return "\n".join(sections)
+
+
+def _write_pages(pagination: Any) -> str | None:
+    ends = [_get_text(first(pagination, name)) for name in ("StartPage", "EndPage")]
+    return format_pages(_get_text(first(pagination, "MedlinePgn")) or "-".join(filter(None, ends)))
+
+
+def _list_accession_numbers(article: Any) -> list[str]:
+    """List the numbers under which an article's trials and data are registered."""
+    numbers = list[str]()
+    for bank in every(article, "DataBankList", "DataBank"):
+        numbers += map(_get_text, every(bank, "AccessionNumberList", "AccessionNumber"))
+    return numbers
 
 
 class LinkedRecords(NamedTuple):
