@@ -87,6 +87,7 @@ Content = TypeVar("Content", bound=BaseModel)
 SHORT_CALL = 100  # characters of a result on a console
 GRACE_S = 1.0  # for the agents of a stopped run to end by its token
 CLOSING_STEPS = 5  # of the event loop, within which it closes a stream that was left
+CLOSING_S = 30.0  # for the next run to wait for the end of one that was stopped on a busy machine
 REFUSED = "The model refused: "
 Thread = Sequence[BaseAgentEvent | BaseChatMessage]
 Streamed = BaseAgentEvent | BaseChatMessage | Response
@@ -204,6 +205,12 @@ async def cancel_turns(team: BaseGroupChat) -> None:
             await cancel_turns(member)
 
 
+def forget_error(task: asyncio.Task[Any]) -> None:
+    """Take a task's error, which asyncio would print as one that nobody retrieved."""
+    if not task.cancelled():
+        task.exception()
+
+
 def forget_turns(team: BaseGroupChat) -> None:
     """Bring a team whose run was stopped, and the teams inside it, to where they can run again.
 
@@ -252,6 +259,7 @@ class PolicyGroupChat(SelectorGroupChat):
         if self._embedded_runtime:
             self._runtime = AbandonableRuntime(ignore_unhandled_exceptions=False)
         self._ended = asyncio.Event()  # replaced by each run: an event belongs to one event loop
+        self._closing: asyncio.Task[None] | None = None  # of the last run that was stopped
         self._is_open = False
         self._is_ending = False
 
@@ -319,12 +327,12 @@ class PolicyGroupChat(SelectorGroupChat):
             await stream.aclose()
 
         closing = asyncio.create_task(close())
+        closing.add_done_callback(forget_error)  # the agents' errors are those of a stopped run
+        self._closing = closing
         try:
             await asyncio.wait({closing}, timeout=GRACE_S)
             await cancel_turns(self)
             await asyncio.wait({closing}, timeout=GRACE_S)
-            if closing.done() and not closing.cancelled():
-                closing.exception()  # the agents' errors are those of a stopped run
         finally:
             forget_turns(self)
 
@@ -335,6 +343,15 @@ class PolicyGroupChat(SelectorGroupChat):
                 await self._ended.wait()
             elif self._is_open:
                 await asyncio.sleep(0)
+        await self._let_close()
+
+    async def _let_close(self) -> None:
+        """Wait for what a busy machine did not close within a stopped run's own time."""
+        closing = self._closing
+        if closing is None or closing.done() or closing.get_loop() is not asyncio.get_running_loop():
+            return
+        await asyncio.wait({closing}, timeout=CLOSING_S)
+        forget_turns(self)
 
     async def reset(self) -> None:
         """Reset the team and its agents; RuntimeError while it runs."""

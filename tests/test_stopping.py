@@ -21,6 +21,7 @@ from autogen_core import CancellationToken
 from autogen_core.tools import FunctionTool
 from builders import calling, scripted
 
+from willowbark.agents import autogen
 from willowbark.agents.autogen import PolicyGroupChat
 
 T = TypeVar("T")
@@ -133,6 +134,17 @@ async def cancel_task(team: Team, after: int) -> None:
 
 WAYS = [cancel_by_token, close_stream, leave_stream, fail_in_consumer, cancel_task]
 Way = Callable[[Team, int], Awaitable[None]]
+
+
+@pytest.mark.parametrize("way", WAYS)
+async def test_a_run_that_a_busy_machine_has_not_closed_is_waited_for(
+    way: Way, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(autogen, "GRACE_S", 0.0)
+    team = rounds()
+    await soon(way(team, 2))
+    await soon(team.reset())
+    assert await run(team) == WHOLE
 
 
 @pytest.mark.parametrize("after", [1, 2, 3])
