@@ -1,15 +1,16 @@
 """Files that a browser sends: taken apart as sent, within bounds, and read by the one reader of files."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from starlette.exceptions import HTTPException
+from starlette.requests import Request
 
-from willowbark.teams.page.uploads import SentFile, keep_files, parse_multipart
+from willowbark.teams.page.uploads import SentFile, SentForm, keep_files, read_form
 from willowbark.tools.errors import UsageError
 from willowbark.tools.library import open_library
 
-KIND = 'multipart/form-data; boundary="edge"'
 RIS = b"TY  - JOUR\r\nTI  - Propranolol for migraine\r\nAB  - Attacks fell by half.\r\nER  - \r\n"
 
 
@@ -18,37 +19,45 @@ def sent(*parts: tuple[str, bytes]) -> bytes:
     return b"\r\n".join([*lines, b"--edge--\r\n"])
 
 
-def test_fields_and_files_are_taken_apart_byte_by_byte() -> None:
+async def read(body: bytes) -> SentForm:
+    """Read a form as the page does, of a request of this body."""
+
+    async def receive() -> dict[str, Any]:
+        return {"type": "http.request", "body": body}
+
+    kind = (b"content-type", b'multipart/form-data; boundary="edge"')
+    return await read_form(Request({"type": "http", "method": "POST", "headers": [kind], "app": None}, receive))
+
+
+async def test_fields_and_files_are_taken_apart_byte_by_byte() -> None:
     content = bytes(range(256)) + b"\r\n--edg\r\n"
-    form = parse_multipart(sent(('name="note"', "schön".encode()), ('name="files"; filename="ä b.pdf"', content)), KIND)
+    form = await read(sent(('name="note"', "schön".encode()), ('name="files"; filename="ä b.pdf"', content)))
 
     assert form.fields["note"] == "schön"
     assert form.files == (SentFile("ä b.pdf", content),)
 
 
-def test_a_field_for_files_that_was_left_empty_gives_none() -> None:
-    assert parse_multipart(sent(('name="files"; filename=""', b"")), KIND).files == ()
+async def test_a_field_for_files_that_was_left_empty_gives_none() -> None:
+    assert (await read(sent(('name="files"; filename=""', b"")))).files == ()
 
 
 @pytest.mark.parametrize("name", ["../../etc/passwd", "C:\\\\Windows\\\\con.ris", "a/b.ris"])
-def test_a_files_name_leads_nowhere(name: str) -> None:
-    (file,) = parse_multipart(sent((f'name="files"; filename="{name}"', b"x")), KIND).files
+async def test_a_files_name_leads_nowhere(name: str) -> None:
+    (file,) = (await read(sent((f'name="files"; filename="{name}"', b"x")))).files
 
     assert not {"/", "\\"} & set(file.name)
     assert Path(file.kept_name(1)).name == file.kept_name(1)
 
 
-@pytest.mark.parametrize("body", [b"", b"--edge\r\n", sent(("name=a", b"1"))[:-8]])
-def test_a_form_that_is_cut_is_refused(body: bytes) -> None:
+@pytest.mark.parametrize(
+    "body",
+    [b"no form", sent(*[('name="a"', b"1")] * 300), sent(*[('name="a"; filename="b"', b"1")] * 60)],
+    ids=["none", "fields", "files"],
+)
+async def test_what_is_no_form_or_has_too_much_is_refused(body: bytes) -> None:
     with pytest.raises(HTTPException) as problem:
-        parse_multipart(body, KIND)
+        await read(body)
     assert problem.value.status_code == 400
-
-
-def test_too_many_fields_are_refused() -> None:
-    with pytest.raises(HTTPException) as problem:
-        parse_multipart(sent(*[('name="a"', b"1")] * 300), KIND)
-    assert problem.value.status_code == 413
 
 
 def test_files_are_kept_for_a_run_to_search(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,18 +1,12 @@
-"""Files that a browser sends with a form, within bounds; those to be searched are kept in the workspace.
-
-`multipart/form-data`: https://www.rfc-editor.org/rfc/rfc7578
-"""
+"""Files that a browser sends with a form, within bounds; those to be searched are kept in the workspace."""
 
 import re
 from collections.abc import Iterator, Sequence
-from email.message import Message
 from hashlib import sha256
 from pathlib import Path
 from typing import NamedTuple
-from urllib.parse import parse_qsl
 
 from starlette.datastructures import QueryParams
-from starlette.exceptions import HTTPException
 from starlette.requests import Request
 
 from willowbark.tools.errors import UsageError
@@ -46,47 +40,22 @@ class SentForm(NamedTuple):
 
 
 async def read_form(request: Request) -> SentForm:
-    """Read a form; HTTPException if it is none or has too many fields."""
-    body = await request.body()  # the guard bounds it
-    kind = request.headers.get("content-type", "")
-    if kind.startswith("multipart/form-data"):
-        return parse_multipart(body, kind)
-    try:
-        return SentForm(QueryParams(parse_qsl(body.decode(errors="replace"), max_num_fields=_MOST_FIELDS)))
-    except ValueError:
-        raise HTTPException(413, "The form has too many fields.") from None
+    """Read a form; file fields that were left empty are left out.
 
-
-def parse_multipart(body: bytes, kind: str) -> SentForm:
-    """Take a multipart form apart, whose type is `kind`; file fields that were left empty are left out."""
-    head = Message()
-    head["Content-Type"] = kind
-    boundary = head.get_boundary()
-    parts = (b"\r\n" + body).split(f"\r\n--{boundary}".encode()) if boundary else []
-    if len(parts) < 2 or not parts[-1].startswith(b"--"):
-        raise HTTPException(400, "The form is cut, or is none.")
-    if len(parts) - 2 > _MOST_FIELDS:
-        raise HTTPException(413, "The form has too many fields.")
+    Raises:
+        HTTPException: the form is malformed, or has too many fields or files. The guard bounds its bytes.
+    """
     fields = list[tuple[str, str]]()
     files = list[SentFile]()
-    for part in parts[1:-1]:
-        lines, _, content = part.removeprefix(b"\r\n").partition(b"\r\n\r\n")
-        head_text = lines.decode(errors="replace")
-        name = _read_parameter(head_text, "name") or ""
-        file_name = _read_parameter(head_text, "filename")
-        if file_name is None:
-            fields.append((name, content.decode(errors="replace")))
-        elif file_name or content:
-            files.append(SentFile(re.split(r"[/\\]", file_name)[-1] or "file", content))
-    if len(files) > _MOST_FILES:
-        raise HTTPException(413, f"At most {_MOST_FILES} files at once.")
+    bounds = {"max_files": _MOST_FILES, "max_fields": _MOST_FIELDS, "max_part_size": MOST_BYTES}
+    async with request.form(**bounds) as form:
+        for name, value in form.multi_items():
+            if isinstance(value, str):
+                fields.append((name, value))
+            elif value.filename or value.size:
+                bare_name = re.split(r"[/\\]", value.filename or "")[-1]
+                files.append(SentFile(bare_name or "file", await value.read()))
     return SentForm(QueryParams(fields), tuple(files))
-
-
-def _read_parameter(head: str, name: str) -> str | None:
-    """Return a parameter of a part's disposition, in which browsers write quotes as `%22`; None if it has none."""
-    match = re.search(rf'[;\s]{name}=(?:"([^"]*)"|([^;\s]+))', head)
-    return None if match is None else (match[1] or match[2] or "").replace("%22", '"')
 
 
 def keep_files(files: Sequence[SentFile]) -> Path:
