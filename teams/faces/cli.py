@@ -66,7 +66,7 @@ def _run_ids() -> list[str]:
     from ..run import history  # noqa: PLC0415  loads the ledger
 
     with suppress(Exception):  # completion must not print errors while the user types
-        return [history.LATEST, *history.all_runs(_choose_runs_folder(None, None))]
+        return [history.LATEST, *history.find_all_runs(_choose_runs_folder(None, None))]
     return []
 
 

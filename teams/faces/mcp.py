@@ -71,7 +71,7 @@ from ..ledger.run_ids import new_run_id
 from ..research_team import default_participants
 from ..run.changes import ChangeRequest
 from ..run.correcting import ask_changes
-from ..run.history import runs_in_ledger, stored_report
+from ..run.history import list_ledger_runs, load_stored_report
 from ..run.options import RunOptions
 from ..run.research import research_stream, resume_stream
 from ..run.within import ask_within
@@ -380,7 +380,7 @@ class Server(FastMCP[Any]):
         def list_runs() -> str:
             """The runs of this workspace, the latest first."""
             columns = {"run_id", "question", "status", "stop_reason", "created_at", "rounds", "model", "cost_usd"}
-            runs = [run.model_dump(mode="json", include=columns) for run in runs_in_ledger(self._ledger)]
+            runs = [run.model_dump(mode="json", include=columns) for run in list_ledger_runs(self._ledger)]
             return json.dumps(runs, ensure_ascii=False)
 
         @self.resource(f"{_RUNS}/{{run_id}}/report.md", name="report.md", mime_type="text/markdown")
@@ -445,7 +445,7 @@ class Server(FastMCP[Any]):
         return content if data is None else (content, data.model_dump(mode="json"))
 
     def _report_of(self, run_id: str) -> ResearchReport:
-        if (report := stored_report(run_id, self._ledger)) is None:
+        if (report := load_stored_report(run_id, self._ledger)) is None:
             raise LedgerError(f"run {run_id} has no report yet; `research` with this run_id finishes it")
         return report
 
@@ -866,7 +866,7 @@ async def serve(options: RunOptions, ledger: Path, port: int | None, say: Callab
     """
     settings = options.chosen()
     own_token = token_from(os.environ, TOKEN_VARIABLE) if port is not None else None
-    endpoints = options.sources_at(settings, say)
+    endpoints = options.open_endpoints(settings, say)
     with ExitStack() as stack:
         listening = None if port is None else stack.enter_context(listening_at(HOST, port))
         async with Transport(endpoints) as transport:

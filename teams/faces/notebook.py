@@ -29,7 +29,7 @@ from ..events import AgentEvent
 from ..ledger import DEFAULT_PATH
 from ..run.board import DOING, Board, SourceRow
 from ..run.choices import RunChoices
-from ..run.options import RunOptions, approver_for
+from ..run.options import RunOptions, create_approver
 from ..run.research import RunFailed, research_stream
 
 GRACE_S = 10.0  # to wait for a partial report after an interruption
@@ -55,7 +55,7 @@ async def research_in_cell(question: str | RunOptions, **choices: Unpack[RunChoi
     approve = options.approve
     view = LiveView(options.question or "", settings.searched_sources)
     if approve is None or isinstance(approve, bool):
-        approve = approver_for(None, settings, "notebook", read_notebook_input)
+        approve = create_approver(None, settings, "notebook", read_notebook_input)
     chosen = {"settings": settings, "cancellation_token": token, "approve": approve}
 
     async def follow() -> None:

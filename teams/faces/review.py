@@ -12,7 +12,7 @@ from willowbark.agents.report.forms import record_name
 from ..ledger import DEFAULT_PATH, Ledger
 from ..run.changes import ChangeRequest
 from ..run.correcting import ask_changes
-from ..run.history import differences
+from ..run.history import list_differences
 from ..run.reviewing import RowToReview, list_rows
 
 ANSWERS = {"s": "supports", "c": "contradicts", "i": "inconclusive", "n": "not assessed"}
@@ -77,7 +77,7 @@ def review(
     with Ledger.existing(DEFAULT_PATH) as ledger:
         before = ledger.report(run_id) or {}
         change = asyncio.run(ask_changes(run_id, ledger, requests, by=by, root=root))
-    moved = differences(before, change.model_dump(mode="json"))[1:]
+    moved = list_differences(before, change.model_dump(mode="json"))[1:]
     seen = f"People have seen {change.rows_seen} of {len(change.evidence_table)} rows of this report."
     return [*moved, seen]
 

@@ -32,7 +32,7 @@ from ..config import wording_of
 from ..ledger import DEFAULT_PATH
 from ..run.history import UNFINISHED, RunRow, list_runs
 from ..run.options import RunOptions
-from ..run.report_changes import missing_keys, tell_changes
+from ..run.report_changes import find_missing_keys, tell_changes
 from .terminal import write_out
 
 if TYPE_CHECKING:
@@ -241,7 +241,7 @@ def _check_report(place: Path, report: Mapping[str, Any]) -> None:
 def _find_changes(watch: Watch, report: Mapping[str, Any], library: "Library | None") -> list[str]:
     """Tell what moved since the last report; a study that the library still holds is not gone."""
     assert watch.report is not None
-    missing = missing_keys(watch.report, report)
+    missing = find_missing_keys(watch.report, report)
     records = library.by_numbers(missing, "pubmed") if library and missing else []
     retracted = {record.key for record in records if record.paper and record.paper.retracted}
     return tell_changes(watch.report, report, retracted, {record.key for record in records})

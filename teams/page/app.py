@@ -36,7 +36,7 @@ from ..config import DEPTHS
 from ..guard import COOKIE, LOOPBACK, Guarded, Tokened, cookie_of, listening_at, serve_app, tell_token, token_from
 from ..ledger import Ledger
 from ..ledger.run_ids import RUN_ID
-from ..run.history import UNFINISHED, compare_runs, list_runs, load_report, runs_in_ledger
+from ..run.history import UNFINISHED, compare_runs, list_ledger_runs, list_runs, load_report
 from ..run.options import RunOptions
 from .corrections import change_run, requests_of, take_files, write_run_again
 from .live_runs import LiveRun, LiveRuns
@@ -211,7 +211,7 @@ class Pages:
         after = request.headers.get("last-event-id") or request.query_params.get("after", "")
         if (live := self._runs.known.get(run_id)) is not None:
             return StreamingResponse(event_stream(live, after), media_type="text/event-stream")
-        runs = await asyncio.to_thread(runs_in_ledger)
+        runs = await asyncio.to_thread(list_ledger_runs)
         status = next((run.status for run in runs if run.run_id == run_id), "folder only")
         told = _event("gone" if status in UNFINISHED else "end", status=status)
         return Response(told, media_type="text/event-stream")
@@ -409,7 +409,7 @@ async def static(request: Request) -> Response:
 
 def _ended_run_page(run_id: str, root: Path) -> str:
     """Render a run that is not in progress on this server: its report with all actions, or how far it got."""
-    run = next((run for run in runs_in_ledger() if run.run_id == run_id), None)
+    run = next((run for run in list_ledger_runs() if run.run_id == run_id), None)
     shown: dict[str, Any] = {"run_id": run_id, "status": None, "can_resume": False, "assessments": []}
     if run is not None:
         with Ledger.existing() as ledger:

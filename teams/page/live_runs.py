@@ -21,9 +21,9 @@ from ..config import OutputSettings, Settings
 from ..events import AgentEvent
 from ..ledger import DEFAULT_PATH, Ledger
 from ..ledger.run_ids import new_run_id
-from ..run.board import Board, source_of
+from ..run.board import Board, find_source
 from ..run.following import Events, RunOutcome, follow, keep
-from ..run.options import RunOptions, approver_for
+from ..run.options import RunOptions, create_approver
 from ..run.workspace import RunFolder
 
 if TYPE_CHECKING:
@@ -142,7 +142,7 @@ class LiveRun:
         if event.type in ("synthesizing", "complete"):
             self.agents["report"] = "writing" if event.type == "synthesizing" else "written"
         elif agent is not None and event.call is not None:
-            source = source_of(event.call["tool"])
+            source = find_source(event.call["tool"])
             self.agents[agent] = f"asking {title_of(source) if source else 'for single records'}"
         elif agent is not None and verdict is not None:
             self.agents[agent] = f"{verdict.recommendation}, confidence {verdict.confidence:.2f}"
@@ -183,7 +183,7 @@ class LiveRuns:
         self.known: dict[str, LiveRun] = {}
         """Runs in progress and the latest ended ones, by id."""
         self._options = options.model_copy(update={"settings": self.settings})
-        self._endpoints = options.sources_at(self.settings, tell)
+        self._endpoints = options.open_endpoints(self.settings, tell)
 
     @property
     def root(self) -> Path:
@@ -203,7 +203,7 @@ class LiveRuns:
         """
         options = RunOptions.of(self._options, choices)
         settings = options.chosen()
-        question = options.checked_question(settings)
+        question = options.check_question(settings)
 
         def start(run_id: str, **given: Any) -> Events:
             from ..run.research import research_stream  # noqa: PLC0415  the team
@@ -251,7 +251,7 @@ class LiveRuns:
             raise UsageError(f"{MOST_AT_ONCE} runs are already under way; wait for one to end, or stop one")
         folder = RunFolder.at(settings.output.directory, run_id or new_run_id(question))
         run = LiveRun(folder, question, offline=settings.library.path is not None, output=settings.output)
-        approve = approver_for(run.ask_person, settings, "page")
+        approve = create_approver(run.ask_person, settings, "page")
         is_of_server = settings.library.path == self.settings.library.path
         endpoints = self._endpoints if is_of_server else None  # a run of somebody's files opens them itself
         given = {"endpoints": endpoints, "approve": approve, "cancellation_token": run.token}

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from starlette.exceptions import HTTPException
 
 from ..ledger import Ledger
-from ..run.history import load_report, runs_in_ledger
+from ..run.history import list_ledger_runs, load_report
 from .rendering import page
 
 if TYPE_CHECKING:
@@ -100,15 +100,15 @@ def _records_of(run_id: str, made: datetime, corrections: int) -> Mapping[str, "
     from willowbark.tools.appraisal.corrected import with_added  # noqa: PLC0415
     from willowbark.tools.questions import parse_question  # noqa: PLC0415
 
-    from ..run.within import words_taken  # noqa: PLC0415
+    from ..run.within import load_words  # noqa: PLC0415
     from ..state import state_of  # noqa: PLC0415  agents take most of a second
 
-    if all(run.run_id != run_id for run in runs_in_ledger()):
+    if all(run.run_id != run_id for run in list_ledger_runs()):
         return {}
     with Ledger.existing() as ledger:
         state = state_of(ledger, run_id)
         conditions = conditions_of(parse_question(state.question))
-        pool = with_added(state.evidence, words_taken(run_id, ledger), conditions)
+        pool = with_added(state.evidence, load_words(run_id, ledger), conditions)
         return {record.key: record for record in pool}
 
 

@@ -14,7 +14,7 @@ from markupsafe import Markup
 from willowbark.tools.records.enclosure import one_line, visible
 from willowbark.tools.records.registry import title_of
 
-from ..run.board import source_of
+from ..run.board import find_source
 from ..run.history import RunRow
 from .uploads import MOST_BYTES
 
@@ -59,7 +59,7 @@ def log_line(event: "AgentEvent") -> str:
     """Render an event as a line of the log; a search by the names of its source and its arguments."""
     text = event.message.replace("**", "").replace("`", "")
     if event.call is not None and event.agent is not None:
-        source = source_of(event.call["tool"])
+        source = find_source(event.call["tool"])
         arguments = event.call["arguments"]
         with suppress(ValueError, AttributeError):  # shown as the model wrote them
             values = json.loads(arguments).values()

@@ -8,7 +8,7 @@ from markupsafe import Markup
 
 from ..ledger import Ledger
 from ..ledger.journal import FORMER
-from ..run.history import load_report, runs_in_ledger
+from ..run.history import list_ledger_runs, load_report
 from .rendering import page
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ def workbench_page(run_id: str, root: Path, moved: Sequence[str]) -> str:
     `moved` tells what the latest correction moved; empty if this server made none, which then tells of all.
     """
     report = load_report(root, run_id)
-    is_kept = any(run.run_id == run_id for run in runs_in_ledger())
+    is_kept = any(run.run_id == run_id for run in list_ledger_runs())
     if moved or not (is_kept and report.corrections):
         return render_workbench(run_id, report, moved, moved_by=_LAST, can_correct=is_kept)
     return render_workbench(run_id, report, tell_all_moved(run_id, report), moved_by=_ALL, can_correct=is_kept)
