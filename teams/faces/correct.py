@@ -72,9 +72,9 @@ def rewrite(run_id: str, root: Path, model: str | None) -> list[str]:
         UsageError: there is no such model, the run has none, or it wrote nothing that stands.
     """
     with Ledger.existing(DEFAULT_PATH) as ledger:
-        made = asyncio.run(rewrite_run(run_id, ledger, model=model, root=root))
-    assert made.written is not None  # of a run that was just written
-    return [made.written.provenance]
+        report = asyncio.run(rewrite_run(run_id, ledger, model=model, root=root))
+    assert report.written is not None  # of a run that was just written
+    return [report.written.provenance]
 
 
 def list_words(run_id: str) -> list[str]:

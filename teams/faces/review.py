@@ -68,7 +68,7 @@ def review(
         typed = _ask_row(row, is_blind=is_blind, say=say, ask=ask)
         if typed == "q":
             break
-        request = _to_request(row, typed, time.monotonic() - began)
+        request = _build_request(row, typed, time.monotonic() - began)
         requests += [request] if request is not None else []
         if is_blind and request is not None:
             say(f"The report has: {row.direction}. {'; '.join(row.readers)}")
@@ -99,7 +99,7 @@ def _ask_row(row: RowToReview, *, is_blind: bool, say: Say, ask: Callable[[], st
             return typed
 
 
-def _to_request(row: RowToReview, typed: str, seconds: float) -> ChangeRequest | None:
+def _build_request(row: RowToReview, typed: str, seconds: float) -> ChangeRequest | None:
     """Turn an answer into a request; None for a skipped row."""
     fields: dict[str, Any] = {"record": row.record, "drug": row.drug, "seconds": round(seconds, 1)}
     if typed == "?":

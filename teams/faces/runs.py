@@ -45,7 +45,7 @@ _LARGEST_REPORT_BYTES = 256 << 20
 WATCHED = DEFAULT_PATH.parent / "watch"
 MOVED = 10  # exit code of `watch run` if anything changed
 FAILED = 4  # if a question could not be repeated, and nothing else changed
-_KEPT = ("library", "model", "settings", "depth", "offline")
+_STORED_CHOICES = ("library", "model", "settings", "depth", "offline")
 _UNANSWERED = ("unavailable", "partial", "bad_query")
 _CUT_SHORT = ("cancelled", "error", "sources_unreachable", "timeout", "token_budget_exceeded")
 
@@ -85,16 +85,19 @@ def add_watch(folder: Path, question: str, choices: Mapping[str, Any]) -> str:
     from willowbark.tools.questions import understood_question  # noqa: PLC0415
 
     checked = understood_question(question)
-    choices_kept = {name: value for name, value in choices.items() if name in _KEPT and value not in (None, False)}
+    stored_choices = {
+        name: value for name, value in choices.items() if name in _STORED_CHOICES and value not in (None, False)
+    }
     for name in ("library", "settings"):
-        if choices_kept.get(name, "bundled") != "bundled":
-            choices_kept[name] = str(Path(choices_kept[name]).resolve())
-    if library := RunOptions.of(checked, choices_kept).chosen().library.path:
-        open_library(library)
-    name = hashlib.sha256(json.dumps([checked, choices_kept], sort_keys=True).encode()).hexdigest()[:12]
+        if stored_choices.get(name, "bundled") != "bundled":
+            stored_choices[name] = str(Path(stored_choices[name]).resolve())
+    library = RunOptions.of(checked, stored_choices).chosen().library.path
+    if library:
+        open_library(library)  # a library that cannot be read is an error now, not at the next repetition
+    name = hashlib.sha256(json.dumps([checked, stored_choices], sort_keys=True).encode()).hexdigest()[:12]
     if (folder / name).exists():
         raise UsageError(f"this question is watched already, as {name}")
-    added = {"question": checked, "options": choices_kept, "added": _get_now()}
+    added = {"question": checked, "options": stored_choices, "added": _get_now()}
     write_file(folder / name / "watch.json", json.dumps(added, indent=2).encode())
     return name
 
