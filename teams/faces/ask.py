@@ -14,7 +14,7 @@ from willowbark.tools.errors import MissingExtra, UsageError
 from willowbark.tools.http.endpoints import Endpoints
 
 from ..config import ENV_PREFIX, FILE_NAME, OutputSettings, Settings
-from ..ledger.run_ids import new_run_id
+from ..ledger.run_ids import make_run_id
 from ..run.following import Events, ExitCode, RunOutcome, follow, keep
 from ..run.logs import logged
 from ..run.options import RunOptions, Shown
@@ -47,7 +47,7 @@ def ask(options: RunOptions, stream: Callable[[RunOptions], Events] | None = Non
     else:
         complain_of_library(settings.library.path)
     is_first = not settings.output.directory.exists()
-    folder = RunFolder.at(settings.output.directory, new_run_id(question))
+    folder = RunFolder.at(settings.output.directory, make_run_id(question))
 
     def start(**choices: Any) -> Events:
         from ..run.research import research_stream  # noqa: PLC0415  the whole team: bad input is reported before

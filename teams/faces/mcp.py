@@ -63,11 +63,11 @@ from willowbark.tools.toolbox import (
 from willowbark.tools.wording import capital, counted
 from willowbark.tools.works.trust import flags_of
 
-from ..config import DEPTHS, Depth, Settings, wording_of
+from ..config import DEPTHS, Depth, Settings, format_problem
 from ..events import AgentEvent
-from ..guard import Guarded, Tokened, listening_at, serve_app, tell_token, token_from
+from ..guard import Guarded, Tokened, listen_at, read_token, serve_app, tell_token
 from ..ledger import Ledger, LedgerError
-from ..ledger.run_ids import new_run_id
+from ..ledger.run_ids import make_run_id
 from ..research_team import default_participants
 from ..run.changes import ChangeRequest
 from ..run.correcting import ask_changes
@@ -429,7 +429,7 @@ class Server(FastMCP[Any]):
         try:
             values = args.model_validate(arguments)
         except ValidationError as error:
-            wrong = [f"{'.'.join(map(str, e['loc'])) or 'arguments'}: {wording_of(e)}" for e in error.errors()]
+            wrong = [f"{'.'.join(map(str, e['loc'])) or 'arguments'}: {format_problem(e)}" for e in error.errors()]
             fields = [f"{field} ({info.description})" for field, info in args.model_fields.items()]
             raise ToolError(f"{'; '.join(wrong)}. The arguments are {', '.join(fields)}.") from None
         try:
@@ -644,7 +644,7 @@ class Server(FastMCP[Any]):
     def _start(self, args: ResearchArgs) -> ResearchRun:
         """Start or resume a run, which goes on without its client."""
         earlier = args.run_id or (None if args.again else self._asked.get(_make_question_key(args)))
-        run = ResearchRun(earlier or new_run_id(args.question or ""))
+        run = ResearchRun(earlier or make_run_id(args.question or ""))
         run.task = asyncio.create_task(self._follow(args, run, is_new=earlier is None))
         run.task.add_done_callback(_note_failure)
         self._known[run.run_id] = run
@@ -866,10 +866,10 @@ async def serve(options: RunOptions, ledger: Path, port: int | None, say: Callab
     and the token if the environment sets none. UsageError for invalid settings, keys or token, or a port that is taken.
     """
     settings = options.chosen()
-    own_token = token_from(os.environ, TOKEN_VARIABLE) if port is not None else None
+    own_token = read_token(os.environ, TOKEN_VARIABLE) if port is not None else None
     endpoints = options.open_endpoints(settings, say)
     with ExitStack() as stack:
-        listening = None if port is None else stack.enter_context(listening_at(HOST, port))
+        listening = None if port is None else stack.enter_context(listen_at(HOST, port))
         async with Transport(endpoints) as transport:
             server = Server(settings, transport, ledger)
             if listening is None:

@@ -30,7 +30,7 @@ from willowbark.tools.records.evidence import Evidence
 from willowbark.tools.records.study import Study
 from willowbark.tools.sources.studies.clinicaltrials import parse_study
 
-from ..config import wording_of
+from ..config import format_problem
 from .terminal import complain
 
 OutputFormat = Literal["jsonl", "csv"]
@@ -129,7 +129,7 @@ def read_input_records(items: Iterator[FileItem]) -> Iterator[tuple[str, InputRe
             record = InputRecord.model_validate({"id": str(order), **_choose_text_fields(item.fields), **item.own})
         except ValidationError as error:
             first = error.errors(include_url=False)[0]
-            yield item.place, f"{first['loc'][0]}: {wording_of(first)}"
+            yield item.place, f"{first['loc'][0]}: {format_problem(first)}"
         else:
             yield item.place, record if record.title or record.text.strip() else _WITHOUT_TEXT
 

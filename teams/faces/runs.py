@@ -28,7 +28,7 @@ from willowbark.tools.reading.corrections import corrections_beside
 from willowbark.tools.reading.store import STORE_FILE
 from willowbark.tools.whole_file import write_file
 
-from ..config import wording_of
+from ..config import format_problem
 from ..ledger import DEFAULT_PATH
 from ..run.history import UNFINISHED, RunRow, list_runs
 from ..run.options import RunOptions
@@ -290,7 +290,7 @@ def _read_state(path: Path, form: "TypeAdapter[T]", missing: Any = ...) -> T:
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         where = ".".join(map(str, first["loc"])) or "its beginning"
-        raise UsageError(f"{path}: is damaged ({where}: {wording_of(first)})") from None
+        raise UsageError(f"{path}: is damaged ({where}: {format_problem(first)})") from None
 
 
 def _make_urn(*parts: str) -> str:

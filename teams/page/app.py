@@ -33,7 +33,7 @@ from willowbark.tools.questions.kinds import PLACES, QUESTIONS
 from willowbark.tools.records.registry import searchable
 
 from ..config import DEPTHS
-from ..guard import COOKIE, LOOPBACK, Guarded, Tokened, cookie_of, listening_at, serve_app, tell_token, token_from
+from ..guard import COOKIE, LOOPBACK, Guarded, Tokened, derive_cookie, listen_at, read_token, serve_app, tell_token
 from ..ledger import Ledger
 from ..ledger.run_ids import RUN_ID
 from ..run.history import UNFINISHED, compare_runs, list_ledger_runs, list_runs, load_report
@@ -86,9 +86,9 @@ async def serve(options: RunOptions, host: str, port: int, say: Callable[[str], 
         UsageError: invalid settings, keys or token, or an unavailable address.
     """
     runs = LiveRuns(options, say)
-    token = token_from(os.environ, TOKEN_VARIABLE)
+    token = read_token(os.environ, TOKEN_VARIABLE)
     is_open = host not in LOOPBACK
-    with listening_at(host, port) as listening:
+    with listen_at(host, port) as listening:
         address = f"[{host}]" if ":" in host else host
         say(f"Willowbark at http://{address}:{listening.getsockname()[1]}/ (Ctrl-C ends it)")
         app: ASGIApp = Pages(runs).application()
@@ -315,9 +315,11 @@ def _build_entry_routes(token: str) -> list[Route]:
 
     async def enter(request: Request) -> Response:
         is_entered = request.url.path == "/token" and request.method == "POST"
-        if is_entered and cookie_of((await read_form(request)).fields.get("token", "").strip()) == cookie_of(token):
+        if is_entered and derive_cookie((await read_form(request)).fields.get("token", "").strip()) == derive_cookie(
+            token
+        ):
             answer: Response = RedirectResponse("/", 303)
-            answer.set_cookie(COOKIE, cookie_of(token), httponly=True, samesite="strict")
+            answer.set_cookie(COOKIE, derive_cookie(token), httponly=True, samesite="strict")
             return answer
         line = "That is not the token." if is_entered else None
         form = render_page("notice.html", title="This server requires its token", token=True, line=line)

@@ -20,7 +20,7 @@ from willowbark.tools.records.registry import title_of
 from ..config import OutputSettings, Settings
 from ..events import AgentEvent
 from ..ledger import DEFAULT_PATH, Ledger
-from ..ledger.run_ids import new_run_id
+from ..ledger.run_ids import make_run_id
 from ..run.board import Board, find_source
 from ..run.following import Events, RunOutcome, follow, keep
 from ..run.options import RunOptions, create_approver
@@ -250,7 +250,7 @@ class LiveRuns:
         """Start a run and wait for its first event; without one, question, options, model or ledger are invalid."""
         if len(self.under_way) >= MOST_AT_ONCE:
             raise UsageError(f"{MOST_AT_ONCE} runs are already under way; wait for one to end, or stop one")
-        folder = RunFolder.at(settings.output.directory, run_id or new_run_id(question))
+        folder = RunFolder.at(settings.output.directory, run_id or make_run_id(question))
         run = LiveRun(folder, question, offline=settings.library.path is not None, output=settings.output)
         approve = create_approver(run.ask_person, settings, "page")
         is_of_server = settings.library.path == self.settings.library.path

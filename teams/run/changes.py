@@ -29,7 +29,7 @@ from willowbark.tools.reading.reading import Direction, StudyDesign
 from willowbark.tools.records.evidence import Evidence, checked_identifier, index_by_identifier
 from willowbark.tools.records.study import Study
 
-from ..config import wording_of
+from ..config import format_problem
 
 SaysWord = Literal["supports", "contradicts", "inconclusive", "not assessed"]
 PARTICIPANTS = "deciding.participants"
@@ -66,7 +66,9 @@ class ChangeRequest(BaseModel, frozen=True, extra="forbid"):
             return cls.model_validate({name: value for name, value in fields.items() if value is not None})
         except ValidationError as error:
             first = error.errors(include_url=False, include_input=False)[0]
-            raise UsageError(f"{'.'.join(map(str, first['loc'])) or 'the correction'}: {wording_of(first)}") from None
+            raise UsageError(
+                f"{'.'.join(map(str, first['loc'])) or 'the correction'}: {format_problem(first)}"
+            ) from None
 
 
 class RunToCorrect:

@@ -61,7 +61,7 @@ from ..events import AgentEvent, EventType, ToolRequest
 from ..ledger import Journal, Model, Run
 from ..ledger.journal import CORRECTIONS
 from ..ledger.model_calls import JournaledClient
-from ..model_clients import BASELINE, READS_REQUESTS, context_of
+from ..model_clients import BASELINE, READS_REQUESTS, find_context_limit
 from ..research_team import ResearchTeam, default_participants
 from .binding import bind_report
 from .hooks import Hooks
@@ -404,7 +404,7 @@ class Course:
         llm = self.settings.llm
 
         def journal_client(client: ChatCompletionClient, name: str) -> JournaledClient:
-            context = context_of(name, llm)
+            context = find_context_limit(name, llm)
             return JournaledClient(client, self._budget, self.journal, name, self._token, context_tokens=context)
 
         client = journal_client(self.client, self.model.name)

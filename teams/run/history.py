@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from willowbark.tools.errors import UsageError
 from willowbark.tools.records.enclosure import one_line
 
-from ..config import wording_of
+from ..config import format_problem
 from ..ledger import DEFAULT_PATH, Ledger, LedgerError, Run
 from ..ledger.journal import FORMER
 from ..ledger.run_ids import RUN_ID
@@ -141,7 +141,7 @@ def parse_report(content: bytes, place: str) -> "ResearchReport":
         first = error.errors(include_url=False, include_input=False)[0]
         where = ".".join(map(str, first["loc"])) or "its beginning"
         raise UsageError(
-            f"{place}: not a report of this version of Willowbark ({where}: {wording_of(first)})"
+            f"{place}: not a report of this version of Willowbark ({where}: {format_problem(first)})"
         ) from None
 
 

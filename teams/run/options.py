@@ -11,7 +11,7 @@ from willowbark.tools.errors import UsageError
 from willowbark.tools.http.endpoints import Endpoints
 from willowbark.tools.wording import nearest
 
-from ..config import Depth, LibrarySettings, ReportWords, RoleSettings, Settings, excess_of, wording_of
+from ..config import Depth, LibrarySettings, ReportWords, RoleSettings, Settings, describe_excess, format_problem
 from ..events import AgentEvent, Veto
 from ..model_clients import BASELINE
 
@@ -165,7 +165,7 @@ class RunOptions(BaseModel, frozen=True, extra="forbid", arbitrary_types_allowed
             name = ".".join(str(part) for part in first["loc"][:1])
             problem = f"there is no such option{nearest(name, cls.model_fields)}"
             raise UsageError(
-                f"{name}: {problem if first['type'] == 'extra_forbidden' else wording_of(first)}"
+                f"{name}: {problem if first['type'] == 'extra_forbidden' else format_problem(first)}"
             ) from None
 
     @classmethod
@@ -226,7 +226,7 @@ def _apply_limits(endpoints: Endpoints, settings: Settings) -> Endpoints:
         if limit is None:
             continue
         if endpoint.per_second is not None and limit > endpoint.per_second:
-            raise UsageError(f"tools.{name}.rate_limit: {excess_of(name, limit)}")
+            raise UsageError(f"tools.{name}.rate_limit: {describe_excess(name, limit)}")
         by_source[name] = endpoint.model_copy(update={"per_second": limit})
     email = settings.tools.pubmed.email or endpoints.email
     return endpoints.model_copy(update={"by_source": by_source, "email": email})

@@ -20,7 +20,7 @@ from willowbark.tools.reading.corrections import CorrectionBook
 from ..config import Settings
 from ..events import AgentEvent
 from ..ledger import Ledger, LedgerError, restore
-from ..model_clients import BASELINE, WITH_BATCHES, clients_of_roles, model_of, preflight
+from ..model_clients import BASELINE, WITH_BATCHES, create_role_clients, describe_model, preflight
 from ..model_clients import close as close_client
 from ..model_clients import model_client as client_by_name
 from .choices import ChosenAnew, RunChoices
@@ -110,7 +110,7 @@ async def research_stream(
         if where.library is not None:  # stored with the run, so that a resume searches the same records
             library_fields = {"library.path": where.library.path, "library.digest": where.library.digest}
             settings = settings.overridden(library_fields)
-        model_name = model_of(client).name
+        model_name = describe_model(client).name
         reader = settings.llm.roles.reader or model_name
         if settings.llm.batch and not reader.startswith(WITH_BATCHES):
             raise UsageError(f"--batch: {reader} has no batch interface, openai/… and anthropic/… have; leave it out")
@@ -119,7 +119,7 @@ async def research_stream(
         if await preflight(client, model_name, probes=probes, timeout_s=limit):  # stored with the run, for a resume
             settings = settings.model_copy(update={"llm": settings.llm.model_copy(update={"structured_output": True})})
         question_text, understanding = await understand(question_text, client, options.cancellation_token, limit)
-        model = model_of(client)  # only now is its support for schemas known
+        model = describe_model(client)  # only now is its support for schemas known
         if options.hooks:  # stored with the run, so that a replay asks the same
             settings = settings.overridden({"research.look_up_ahead": False})
         settings = _set_token_limit(settings, is_baseline=model.name == BASELINE and not others)
@@ -265,7 +265,7 @@ async def _open_clients(
     """Yield the client of the main model and those of roles, by model name; close all but the caller's own."""
     async with AsyncExitStack() as stack:
         client = options.model_client or client_by_name(model, settings)
-        others = clients_of_roles(settings)
+        others = create_role_clients(settings)
         for opened_client in others.values() if options.model_client else (client, *others.values()):
             stack.push_async_callback(close_client, opened_client)
         yield client, others

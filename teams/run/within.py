@@ -26,7 +26,7 @@ from willowbark.tools.records.evidence import Evidence
 
 from ..config import Settings
 from ..ledger import Ledger
-from ..ledger.journal import CORRECTED, CORRECTIONS, taken_reading
+from ..ledger.journal import CORRECTED, CORRECTIONS, load_reading
 from ..state import merge_records, restore_findings
 
 PASSAGES = 8  # per answer
@@ -72,7 +72,7 @@ async def ask_within(
     library = Settings.restored(run.settings).library.path
     library_stores = [] if library in (None, "bundled") else [Path(library) / STORE_FILE]
     with StudyShelf(path, library_stores, tell) as shelf:
-        reader = StoredReader(shelf, recall=partial(taken_reading, ledger, run_id))
+        reader = StoredReader(shelf, recall=partial(load_reading, ledger, run_id))
         parts = _answer(meant, pool, Readings(reader, readings, studies, corrections=load_words(run_id, ledger)))
     quoted = [*(quoted_row for drug in parts.get("drugs", []) for quoted_row in drug.quoted), *parts.get("harms", [])]
     keys = dict.fromkeys((*(one.key for one in quoted), *(passage.key for passage in best.passages)))
