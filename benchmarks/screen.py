@@ -19,7 +19,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from benchmarks.conditions import KNOWN_DRUGS, TITLES, DrugsOf, Titles, draw_conditions, read_tables
+from benchmarks.conditions import FAMILIAR_DRUGS, TITLES, DrugsOf, Titles, draw_conditions, read_tables
 
 from willowbark.teams.screening import Screening, screen
 from willowbark.teams.screening.engines import Engine, ReaderRow, Results, TrainedReader, WorkUnit, engine_of
@@ -60,7 +60,7 @@ def main() -> None:
     parser.add_argument("--conditions", type=int, default=200)
     parser.add_argument("--records", type=int, default=300)
     parser.add_argument("--titles", type=int, default=TITLES, help="of the library, that name a condition at least")
-    parser.add_argument("--drugs", type=int, default=KNOWN_DRUGS, help="in use for a condition at least")
+    parser.add_argument("--drugs", type=int, default=FAMILIAR_DRUGS, help="in use for a condition at least")
     parser.add_argument("--engine", default="local")
     parser.add_argument("--out", type=Path, help="keeps the screening; a second call goes on with it")
     parser.add_argument("--seed", type=int, default=1)

@@ -54,7 +54,7 @@ async def on_the_page() -> str:
     runs = LiveRuns(RunOptions())
     run = await runs.ask({"question": QUESTION})
     while run.outcome is None:
-        await run.changed(60)
+        await run.wait_for_change(60)
     await runs.settle(1)
     return (run.folder.path / "report.json").read_text(encoding="utf-8")
 
