@@ -24,11 +24,11 @@ from .context import RunContext
 from .findings import Dossier
 from .report.answer_request import build_request
 from .report.answering import Answering
-from .report.answers import answer_of
+from .report.answers import answer_question
 from .report.assembly import assemble
 from .report.content import CHECKING, EvidenceRow, TurnUsage
 from .report.corrected import list_stale
-from .report.material import Material, mechanisms_of
+from .report.material import Material, find_mechanisms
 from .report.model import ResearchReport
 from .reporter import ReportAgent, answering_outcome
 
@@ -58,7 +58,7 @@ async def make_again(
         usage = [*former.usage, *rewritten.usage]
         former = former.model_copy(update={"written": rewritten.written, "usage": usage})
     material = await appraise_again(messages, former, run, corrections)
-    report = assemble(material, mechanisms_of(material))
+    report = assemble(material, find_mechanisms(material))
     known = frozenset(rewritten.corrected) if rewritten is not None else frozenset[str]()
     moved = known.symmetric_difference(list_changed(report.evidence_table))
     outdated = None
@@ -105,8 +105,8 @@ async def write_again(
         UsageError: nothing can be cited, or the model gave no sentence that stands.
     """
     material = await appraise_again(messages, former, run, corrections)
-    mechanisms = mechanisms_of(material)
-    request, basis = build_request(material, mechanisms, answer_of(material, mechanisms), run.marker)
+    mechanisms = find_mechanisms(material)
+    request, basis = build_request(material, mechanisms, answer_question(material, mechanisms), run.marker)
     if not basis.sources:
         raise UsageError("no record of the run can be cited: there is nothing to write")
     checking = SentenceChecker(checker, CHECKING, marker=lambda: run.marker)

@@ -38,10 +38,10 @@ from .checking.written import WrittenAnswer
 from .findings import FindingsMessage
 from .report.answer_request import build_request
 from .report.answering import Answering
-from .report.answers import answer_of
+from .report.answers import answer_question
 from .report.assembly import assemble
 from .report.content import BATCHED, BATCHED_TEXTS, CHECKING, OTHER_CALLS, READING, TEXTS, TurnUsage
-from .report.material import Material, mechanisms_of
+from .report.material import Material, find_mechanisms
 from .report.model import ReportMessage
 from .report.writing import Writing
 from .work import WorkShare, measure_work
@@ -177,7 +177,7 @@ class ReportAgent(Analyst[ReportMemory], Component[ReportAgentConfig]):
             aside=aside,
             readings=run.readings,
         )
-        mechanisms = mechanisms_of(material)
+        mechanisms = find_mechanisms(material)
         outcome = await self._write(material, mechanisms, aids, cancellation_token)
         if outcome.refuted:
             material = self._judge_again(material, checked, outcome.refuted)
@@ -292,7 +292,7 @@ class ReportAgent(Analyst[ReportMemory], Component[ReportAgentConfig]):
         if self._words == "quoted" or reads_requests(self._model_client):
             return None
         marker = self._run.marker
-        request, basis = build_request(material, mechanisms, answer_of(material, mechanisms), marker)
+        request, basis = build_request(material, mechanisms, answer_question(material, mechanisms), marker)
         checker = SentenceChecker(self._checker or self._model_client, CHECKING, marker=lambda: marker)
         judged = list_judged(self._memory.view)
         return Answering(self.name, self._system_message, request, basis, checker, aids, judged)

@@ -15,8 +15,8 @@ from pathlib import Path
 
 from willowbark.agents.asking.claims import Verdicts
 from willowbark.agents.findings import Dossier
-from willowbark.agents.report.answers import answer_of
-from willowbark.agents.report.material import Material, mechanisms_of
+from willowbark.agents.report.answers import answer_question
+from willowbark.agents.report.material import Material, find_mechanisms
 from willowbark.tools.appraisal.appraised import Readings
 from willowbark.tools.http.endpoints import Endpoints
 from willowbark.tools.http.transport import Transport
@@ -71,7 +71,7 @@ async def first_lines() -> list[tuple[dict[str, str], str]]:
             ):
                 pool += (await source(transport).look_up(*drugs)).records
             material = Material(Dossier(question=row["question"]), [], pool, [], Verdicts(), readings=Readings())
-            answer = answer_of(material, mechanisms_of(material))
+            answer = answer_question(material, find_mechanisms(material))
             found.append((row, answer.sentences[0] if answer else ""))
     return found
 

@@ -142,7 +142,7 @@ async def test_a_record_says_that_the_web_led_to_it_and_the_report_shows_it() ->
     assert places["nct:NCT00846495"] == ["brave", "clinicaltrials"]
     references = References({record.key: record for record in found.records})
     references.cite(["pmid:12667107"])
-    [entry] = references.entries()
+    [entry] = references.list_entries()
     assert entry["web"] == ["Brave Search"]
     lines = write_lines("course", "references", entries=[(entry, "2003")], accessed={}, most=3)
     assert "Found on the web (Brave Search)." in " ".join(lines)

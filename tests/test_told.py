@@ -8,7 +8,7 @@ from benchmarks.recorded import evidence, publications
 from benchmarks.truth import QUESTIONS
 
 from willowbark.agents.report.content import EvidenceRow
-from willowbark.agents.report.tables import evidence_table
+from willowbark.agents.report.tables import tabulate_evidence
 from willowbark.tools.appraisal.appraised import AppraisedRecord, Readings
 from willowbark.tools.appraisal.candidates import Candidate, appraise_candidates
 from willowbark.tools.appraisal.certainty import DECIDED, AppraisedItem, appraise_candidate
@@ -38,7 +38,7 @@ class Answered(NamedTuple):
 def answered(request: pytest.FixtureRequest) -> Answered:
     pool = [evidence(record) for record in publications(None)]
     found = appraise_candidates(parse_question(QUESTIONS[request.param]), pool, Readings())
-    return Answered(found, evidence_table(found, {record.key: record for record in pool}))
+    return Answered(found, tabulate_evidence(found, {record.key: record for record in pool}))
 
 
 def test_the_comparator_told_is_the_other_arm_of_that_comparison(answered: Answered) -> None:

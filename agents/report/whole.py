@@ -16,7 +16,7 @@ from willowbark.tools.wording import listed
 
 from ..findings import DIRECTIONS, NOT_RATED, EvidenceDigest, EvidenceLine, describe_study, order_lines
 from .content import NOT_REPORTED, ReportContent
-from .forms import record_name, url_of
+from .forms import find_url, record_name
 
 MOST_QUOTE = 700  # characters of a study's passage; whole sentences, the first at least
 MOST_CAUTIONS = 8
@@ -177,7 +177,7 @@ def _list_cautions(report: ReportContent) -> Iterator[Caution]:
             key = tail.removesuffix(")")
             is_cited = bool(found) and tail.endswith(")") and key.startswith(_KEYS)
             if is_cited:
-                url = url_of(key, str(report.reference_of(key).get("url") or "")) or ""
+                url = find_url(key, str(report.reference_of(key).get("url") or "")) or ""
                 yield Caution(drug=candidate.name, text=text, source=key, url=url)
             else:
                 yield Caution(drug=candidate.name, text=caution)

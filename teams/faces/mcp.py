@@ -31,7 +31,7 @@ from willowbark import __version__
 from willowbark.agents.autogen import CancellationToken, tools_of
 from willowbark.agents.baseline import BaselineChatCompletionClient
 from willowbark.agents.findings import EvidenceDigest
-from willowbark.agents.report.charts import count_studies, forest_plots_of
+from willowbark.agents.report.charts import count_studies, draw_forest_plots
 from willowbark.agents.report.content import DISCLAIMER
 from willowbark.agents.report.follow_up import AnswerWithin
 from willowbark.agents.report.model import ResearchReport
@@ -597,7 +597,7 @@ class Server(FastMCP[Any]):
             if counts is None:
                 raise ToolError(f"run {args.run_id} found no drug with a result; there is nothing to draw")
             return counts.description, plots.draw_counts(counts)
-        pictures = forest_plots_of(report, args.drug)
+        pictures = draw_forest_plots(report, args.drug)
         if not pictures:
             names = ", ".join(candidate.name for candidate in report.candidates) or "none"
             raise ToolError(

@@ -47,7 +47,7 @@ def row_page(run_id: str, key: str, root: Path) -> str:
 
 
 def _page_of_record(run_id: str, report: "ResearchReport", key: str, reference: Mapping[str, Any]) -> str:
-    from willowbark.agents.report.forms import record_name, url_of  # noqa: PLC0415  agents take most of a second
+    from willowbark.agents.report.forms import find_url, record_name  # noqa: PLC0415  agents take most of a second
     from willowbark.tools.reading.corrections import EXCLUSION_REASONS  # noqa: PLC0415
     from willowbark.tools.reading.reading import StudyDesign  # noqa: PLC0415
     from willowbark.tools.reading.sections import own_part, places  # noqa: PLC0415
@@ -71,7 +71,7 @@ def _page_of_record(run_id: str, report: "ResearchReport", key: str, reference: 
         full = ((place.title, mark_passages(place.text, quotes)) for place in places(record))
         texts += [(title, pieces) for title, pieces in full if any(is_marked for _, is_marked in pieces)]
     name = record_name(key)
-    url = url_of(key, str(reference.get("url") or ""))
+    url = find_url(key, str(reference.get("url") or ""))
     shown: dict[str, Any] = {"reference": reference, "name": name, "url": url, "claims": claims, "texts": texts}
     shown |= {"run_id": run_id, "key": key, "can_correct": bool(records), "reasons": EXCLUSION_REASONS}
     shown["editable"] = _EDITABLE
