@@ -7,7 +7,7 @@ from pydantic import BaseModel, Field
 
 from willowbark.agents.autogen import ModelTextMessage
 from willowbark.tools.appraisal import Level, Quality
-from willowbark.tools.appraisal.appraised import conditions_of
+from willowbark.tools.appraisal.appraised import list_conditions
 from willowbark.tools.appraisal.candidates import Candidate
 from willowbark.tools.errors import WillowbarkError
 from willowbark.tools.questions import Question
@@ -191,11 +191,13 @@ class Approval(BaseModel, frozen=True, extra="forbid"):
         """Whether the report may include a candidate; once somebody was asked, only those they accepted."""
         return not self.holds_back(candidate) and (self.decided_by == "nobody" or candidate in self.accepted)
 
-    def with_aside(self, candidates: Sequence[Candidate], asked: Question, corrections: CorrectionBook) -> "Approval":
+    def with_aside(
+        self, candidates: Sequence[Candidate], question: Question, corrections: CorrectionBook
+    ) -> "Approval":
         """Return the decision with the candidates that people set aside for this question, now or in earlier runs."""
         aside = list[SetAside]()
         for proposal in proposals_of(candidates):
-            word = corrections.find_aside(proposal.name, conditions_of(asked))
+            word = corrections.find_aside(proposal.name, list_conditions(question))
             if word is not None and not self.holds_back(proposal.name):
                 reason = f"{word.note or 'set aside'} ({word.by})"
                 aside.append(SetAside(**{**dict(proposal), "quotes": ()}, reason=reason))

@@ -29,7 +29,7 @@ from willowbark.agents.autogen import (
     UserProxyAgentConfig,
     typed_by,
 )
-from willowbark.tools.appraisal.appraised import conditions_of
+from willowbark.tools.appraisal.appraised import list_conditions
 from willowbark.tools.appraisal.judgement import judge_candidates
 
 from .analyst import Memory, Participant
@@ -107,9 +107,9 @@ class ApproverAgent(Participant[Memory], UserProxyAgent, Component[ApproverAgent
         approval = self._run.decided
         dossier = self._memory.dossier
         if approval is None:
-            run.readings.hold(dossier.readings, dossier.studies, dossier.absent)
+            run.readings.replace_given(dossier.readings, dossier.studies, dossier.absent)
             _, candidates = await run.checked(dossier.asked, dossier.pool())
-            conditions = conditions_of(dossier.asked)
+            conditions = list_conditions(dossier.asked)
             judged = judge_candidates(candidates, self._memory.view, run.readings.corrections, conditions)
             earlier = Approval(decided_by="nobody").with_aside(judged, dossier.asked, run.readings.corrections)
             proposals = proposals_of([each for each in judged if not earlier.holds_back(each.drug)])

@@ -14,7 +14,7 @@ from pydantic import BaseModel, Field
 from willowbark.agents.autogen import ModelTextMessage
 from willowbark.tools.appraisal import Direction
 from willowbark.tools.appraisal.appraised import AppraisedRecord
-from willowbark.tools.appraisal.candidates import Candidate, share_places
+from willowbark.tools.appraisal.candidates import Candidate, select_with_failing
 from willowbark.tools.appraisal.fit import COUNTED
 from willowbark.tools.appraisal.judgement import JudgeView, StruckRow
 from willowbark.tools.appraisal.views import MatchedStudy
@@ -294,7 +294,7 @@ class AssessmentRequest(BaseModel, frozen=True, extra="forbid"):
     @property
     def text(self) -> str:
         """The request as text for a language model."""
-        shown = share_places(self.candidates, SHOWN_CANDIDATES)
+        shown = select_with_failing(self.candidates, SHOWN_CANDIDATES)
         found = dict[str, dict[str, tuple[int, int]]]()
         failed = dict[tuple[str, str], str]()
         for search in self.searches:
@@ -424,7 +424,7 @@ def shown_records(pool: Sequence[Evidence], candidates: Sequence[Candidate]) -> 
     judged = [candidate for candidate in candidates if candidate.has_verdict]
     needed = [key for candidate in judged for key in candidate.drug_records]
     telling = []
-    for candidate in share_places(judged, SHOWN_CANDIDATES):
+    for candidate in select_with_failing(judged, SHOWN_CANDIDATES):
         decided = {*candidate.appraisal.telling}
         telling.append([record.key for record in candidate.records if record.key in decided])
     in_turns = [keys[turn] for turn in range(SHOWN_EACH) for keys in telling if turn < len(keys)]

@@ -9,9 +9,9 @@ from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, Literal, Protocol, runtime_checkable
 
 from willowbark.agents.autogen import ChatCompletionClient
-from willowbark.tools.appraisal.appraised import Readings, conditions_of
-from willowbark.tools.appraisal.candidates import Candidate, appraise_candidates, read_ahead, wanted_drugs
-from willowbark.tools.appraisal.corrected import with_added
+from willowbark.tools.appraisal.appraised import Readings, list_conditions
+from willowbark.tools.appraisal.candidates import Candidate, appraise_candidates, list_wanted_drugs, read_ahead
+from willowbark.tools.appraisal.corrected import add_records
 from willowbark.tools.appraisal.deciding import find_deciding
 from willowbark.tools.contracts.run_contract import find_changes
 from willowbark.tools.errors import ReadingStopped
@@ -116,7 +116,7 @@ class RunContext:
         `TEXTS_READ`; a text that does not come is noted on its record.
         """
         publications = merge(record for reply in replies for record in reply.records)
-        wanted = [record for record in publications if may_be_open(record) and wanted_drugs(record, question)]
+        wanted = [record for record in publications if may_be_open(record) and list_wanted_drugs(record, question)]
         if self.transport is None or not wanted or len(self._texts) >= TEXTS_READ:
             return list(replies)
         reasons = await self._find_deciding(question, publications)
@@ -194,7 +194,7 @@ class RunContext:
             The pool with versions merged and linked and, for records that support a verdict, retraction status, full
             texts of the best open ones and published versions of preprints; and the candidates, best supported first.
         """
-        pool = with_added(pool, self.readings.corrections, conditions_of(question))
+        pool = add_records(pool, self.readings.corrections, list_conditions(question))
         key = (question, *(record.key for record in pool))
         if self._checked is None or self._checked[0] != key:
             known = link(settle(pool))
@@ -207,7 +207,7 @@ class RunContext:
         """Appraise a pool as it was checked by what people say since; nothing more is looked up."""
         known, _ = await self.checked(question, pool)
         self.readings.correct(corrections)
-        known = link(settle(with_added(known, corrections, conditions_of(question))))
+        known = link(settle(add_records(known, corrections, list_conditions(question))))
         return known, await self._appraise(question, known)
 
     async def _appraise(self, question: Question, pool: Sequence[Evidence]) -> list[Candidate]:

@@ -9,7 +9,7 @@ from pydantic import BaseModel, Field
 from willowbark.agents.autogen import BaseChatMessage, ModelTextMessage, TextMessage
 from willowbark.tools.appraisal.appraised import Readings
 from willowbark.tools.appraisal.candidates import Candidate, appraise_candidates
-from willowbark.tools.appraisal.views import MatchedStudy, match_by_model, views_of
+from willowbark.tools.appraisal.views import MatchedStudy, make_readings, match_by_model
 from willowbark.tools.questions import Question, follow_up, parse_question
 from willowbark.tools.reading.document import Document
 from willowbark.tools.reading.reading import Reading
@@ -371,7 +371,7 @@ class Dossier(BaseModel, extra="forbid"):
         texts = {record.key: record for finding in self.findings for record in finding.records if record.key in studies}
         given = [reading for found in self.in_order for reading in found.readings if reading.key not in studies]
         for key, read in studies.items():
-            given += views_of(read, Document.of(readable(texts[key])).whole) if key in texts else []
+            given += make_readings(read, Document.of(readable(texts[key])).whole) if key in texts else []
         return given
 
     @property

@@ -138,7 +138,7 @@ class JudgeAgent(Analyst[JudgeMemory], Component[JudgeAgentConfig]):
         yield self._tell("judging", f"Judging {counted(len(pool), 'record')}")
         fitted = await self._ask_fits(cancellation_token)
         dossier.fits |= fitted.fits
-        run.readings.hold(dossier.readings, dossier.studies, dossier.absent)
+        run.readings.replace_given(dossier.readings, dossier.studies, dossier.absent)
         run.readings.begin(pool)
         candidates = await asyncio.to_thread(appraise_candidates, dossier.asked, pool, run.readings)
         iteration = max(dossier.iteration, memory.assessed + 1)

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from pydantic import BaseModel
 
 from willowbark.agents.autogen import BaseChatMessage, CancellationToken, ChatCompletionClient
-from willowbark.tools.appraisal.appraised import conditions_of
+from willowbark.tools.appraisal.appraised import list_conditions
 from willowbark.tools.appraisal.judgement import JudgeView, judge_candidates
 from willowbark.tools.errors import UsageError
 from willowbark.tools.reading.corrections import CorrectionBook
@@ -137,10 +137,10 @@ async def appraise_again(
     dossier.asked_at = messages[0].created_at
     assessments = [message.content for message in messages if isinstance(message, AssessmentMessage)]
     decisions = [message.content for message in messages if isinstance(message, ApprovalMessage)]
-    run.readings.hold(dossier.readings, dossier.studies, dossier.absent)
+    run.readings.replace_given(dossier.readings, dossier.studies, dossier.absent)
     pool, appraised = await run.checked_again(dossier.asked, dossier.pool(), corrections)
     view = assessments[-1].view if assessments else JudgeView()
-    appraised = judge_candidates(appraised, view, corrections, conditions_of(dossier.asked))
+    appraised = judge_candidates(appraised, view, corrections, list_conditions(dossier.asked))
     decision = decisions[-1] if decisions else former.approval or Approval(decided_by="nobody")
     approval = decision.with_aside(appraised, dossier.asked, corrections)
     aside = [candidate for candidate in appraised if candidate.has_verdict and not approval.lets(candidate.drug)]

@@ -21,7 +21,7 @@ from willowbark.agents.autogen import (
     TextMessage,
     WithoutSettings,
 )
-from willowbark.tools.appraisal.appraised import conditions_of
+from willowbark.tools.appraisal.appraised import list_conditions
 from willowbark.tools.appraisal.candidates import Candidate
 from willowbark.tools.appraisal.judgement import judge_candidates
 from willowbark.tools.mechanism import MechanismFindings
@@ -158,9 +158,9 @@ class ReportAgent(Analyst[ReportMemory], Component[ReportAgentConfig]):
             return
 
         # What a model writes or quotes, on the candidates that were not set aside.
-        run.readings.hold(dossier.readings, dossier.studies, dossier.absent)
+        run.readings.replace_given(dossier.readings, dossier.studies, dossier.absent)
         pool, checked = await run.checked(dossier.asked, dossier.pool())
-        conditions = conditions_of(dossier.asked)
+        conditions = list_conditions(dossier.asked)
         appraised = judge_candidates(checked, memory.view, run.readings.corrections, conditions)
         decision = memory.approval or Approval(decided_by="nobody")
         approval = decision.with_aside(appraised, dossier.asked, run.readings.corrections)
@@ -252,7 +252,7 @@ class ReportAgent(Analyst[ReportMemory], Component[ReportAgentConfig]):
         """Return the material without the judge's sentences that its records do not bear out."""
         *before, last = material.assessments
         view = leave_out(last.view, frozenset(refuted))
-        judged = judge_candidates(checked, view, material.readings.corrections, conditions_of(material.asked))
+        judged = judge_candidates(checked, view, material.readings.corrections, list_conditions(material.asked))
         by_drug = {candidate.drug: candidate for candidate in judged}
         return replace(
             material,

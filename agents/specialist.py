@@ -47,7 +47,7 @@ from willowbark.agents.autogen import (
     speaking_through,
     tools_of,
 )
-from willowbark.tools.appraisal.stance import DECIDED, stance_of
+from willowbark.tools.appraisal.stance import DECIDED, derive_stance
 from willowbark.tools.appraisal.views import MatchedStudy
 from willowbark.tools.errors import UsageError
 from willowbark.tools.questions import Question, follow_up, parse_question
@@ -595,7 +595,7 @@ class SpecialistAgent(AssistantAgent, Component[SpecialistAgentConfig]):
 def _tell_reading(read: MatchedStudy) -> dict[str, Any]:
     """Return what was read of a record in a line for who found it: what each drug was found to do, and in whom."""
     study = read.study
-    says = {drug: stance_of(study, drug).says for drug in sorted(study.drugs())}
+    says = {drug: derive_stance(study, drug).says for drug in sorted(study.drugs())}
     line = {"key": study.key, "condition": one_line(study.condition, _TOLD), "people": one_line(study.people, _TOLD)}
     return {**line, "says": {drug: verdict for drug, verdict in says.items() if verdict in DECIDED}}
 

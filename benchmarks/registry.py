@@ -18,7 +18,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Literal
 
-from willowbark.tools.appraisal import Direction, PostedFinding, posted_finding
+from willowbark.tools.appraisal import Direction, PostedFinding, find_posted_result
 from willowbark.tools.reading.outcomes import posted_number
 from willowbark.tools.reading.registered import read_registered_trial
 from willowbark.tools.records.evidence import Evidence
@@ -95,7 +95,7 @@ def main() -> None:
         carried += own[1]
         unread += any(row.favours is None and row.endpoint == "efficacy" for row in study.comparisons)
         for drug in sorted({drug for arm in study.arms for drug in arm.drugs}):
-            finding = posted_finding(record, drug)
+            finding = find_posted_result(record, drug)
             word = word_of(finding) if finding else "nothing"
             number = record.record.nct_id or ""
             due = labels.get((number, drug))

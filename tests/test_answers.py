@@ -15,7 +15,7 @@ from willowbark.agents.report.answers import ReportAnswer, answer_question
 from willowbark.agents.report.material import find_mechanisms
 from willowbark.agents.report.texts import References, write_line
 from willowbark.tools.appraisal.appraised import Readings
-from willowbark.tools.appraisal.harms import boxed, warnings
+from willowbark.tools.appraisal.harms import list_boxed_warnings, list_label_warnings
 from willowbark.tools.questions import parse_question
 from willowbark.tools.reading.document import Document
 from willowbark.tools.reading.reading import Reading
@@ -100,7 +100,7 @@ def test_titles_questions_as_read_answers_and_what_they_quote_are_as_kept() -> N
         found = material(case["question"], pool, Readings(Told(**case.get("told", {}))))
         answer, title = answer_question(found, find_mechanisms(found)), write_line("summary", "title", m=found)
         assert answer is not None
-        section = References(found.records).write("", [*answer.said, *answer.quoted])
+        section = References(found.records).write("", [*answer.statements, *answer.quotations])
         read = write_line("findings", "question", asked=found.asked)
         told.append(f"# {case['case']}: {title} ({answer.confidence})\n\n{read}\n\n{section.content}\n")
 
@@ -132,5 +132,5 @@ def test_a_withdrawal_is_said_once_however_many_parts_of_a_question_it_answers()
 
 def test_a_label_without_a_drug_or_a_sentence_in_its_boxed_warning_warns_of_nothing() -> None:
     nameless = label("x", "Warnings: Liver failure was seen.").model_copy(update={"record": Label()})
-    assert warnings([nameless], parse_question("Which drugs cause liver failure?")) == []
-    assert boxed([label("x", "Boxed warning:   ")], ["x"]) == []
+    assert list_label_warnings([nameless], parse_question("Which drugs cause liver failure?")) == []
+    assert list_boxed_warnings([label("x", "Boxed warning:   ")], ["x"]) == []

@@ -25,7 +25,7 @@ from willowbark.teams.run.history import find_run, stored_report, without_clock
 from willowbark.teams.run.research import replay, research
 from willowbark.tools.appraisal.appraised import Readings
 from willowbark.tools.appraisal.candidates import Candidate, appraise_candidates
-from willowbark.tools.appraisal.corrected import edit_study
+from willowbark.tools.appraisal.corrected import apply_corrections
 from willowbark.tools.appraisal.reviewing import BY_MODEL, IN_DISPUTE, rank_rows, rate_chance
 from willowbark.tools.errors import UsageError
 from willowbark.tools.questions import parse_question
@@ -238,11 +238,11 @@ STUDY = Study(
 )
 def test_a_field_that_no_study_has_is_refused(field: str, value: Any, wrong: str) -> None:
     with pytest.raises(UsageError, match=wrong):
-        edit_study(STUDY, [word(change="field", field=field, value=value)])
+        apply_corrections(STUDY, [word(change="field", field=field, value=value)])
 
 
 def test_a_field_that_a_person_fills_is_read_from_then_on() -> None:
-    assert edit_study(STUDY, [word(change="field", field="people", value="adults")]).not_read == ()
+    assert apply_corrections(STUDY, [word(change="field", field="people", value="adults")]).not_read == ()
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import pytest
 from builders import QUESTION, reading
 from posted_study import DRUG, PLACEBO, Facts, analysis, outcome, study, trial
 
-from willowbark.tools.appraisal import Direction, posted_finding
+from willowbark.tools.appraisal import Direction, find_posted_result
 from willowbark.tools.appraisal.appraised import AppraisedRecord, Readings, appraise_record
 from willowbark.tools.appraisal.candidates import appraise_candidates
 from willowbark.tools.questions import parse_question
@@ -158,7 +158,7 @@ CASES: dict[str, tuple[Evidence, str, str]] = {
 
 
 def found(record: Evidence) -> Any:
-    finding = posted_finding(record, "topiramate")
+    finding = find_posted_result(record, "topiramate")
     assert finding is not None
     return finding
 
@@ -176,7 +176,7 @@ def test_a_posted_result_has_a_direction_its_reason_and_a_sentence_to_the_letter
 def test_a_trial_without_posted_results_has_no_finding() -> None:
     record = parse_study({**study(), "resultsSection": {}})
     assert record
-    assert posted_finding(record, "topiramate") is None
+    assert find_posted_result(record, "topiramate") is None
 
 
 def test_serious_adverse_events_are_numbers_by_group() -> None:

@@ -21,7 +21,7 @@ from willowbark.agents.baseline.client import choose_answer
 from willowbark.agents.report.content import OTHER_CALLS
 from willowbark.teams.ledger import Ledger
 from willowbark.teams.run.research import replay, research, research_stream
-from willowbark.tools.appraisal.candidates import appraise_candidates, is_left_out, known_drugs
+from willowbark.tools.appraisal.candidates import appraise_candidates, is_left_out, list_drugs_in_use
 from willowbark.tools.errors import UsageError
 from willowbark.tools.http.endpoints import Endpoints
 from willowbark.tools.lexicon import canonical_condition, condition_synonyms, find_conditions
@@ -180,7 +180,7 @@ def test_what_is_left_out_is_no_candidate() -> None:
     asked = parse_question("Which drugs other than topiramate prevent migraine, without beta blockers?")
 
     assert appraise_candidates(asked, [record("1", text[:55], text)]) == []
-    assert known_drugs(asked, [record("1", text[:55], text)]) == []
+    assert list_drugs_in_use(asked, [record("1", text[:55], text)]) == []
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,7 @@ from willowbark.agents.findings import Findings
 from willowbark.agents.specialist import CondensedContext
 from willowbark.tools.appraisal.appraised import AppraisedRecord, Readings
 from willowbark.tools.appraisal.candidates import appraise_candidates
-from willowbark.tools.appraisal.views import Fitting, match_by_model, views_of
+from willowbark.tools.appraisal.views import Fitting, make_readings, match_by_model
 from willowbark.tools.questions import Question, parse_question
 from willowbark.tools.records.enclosure import condense, new_marker
 from willowbark.tools.records.evidence import Evidence
@@ -69,7 +69,7 @@ def refitted(found: ReadingResults, shown: Evidence, condition: Fitting) -> Read
     read = match_by_model(by_words, condition, "yes")
     again = ReadingResults()
     again._studies[shown.key] = read
-    again._views[shown.key] = views_of(read, f"{shown.citation.title}\n{shown.content}")
+    again._views[shown.key] = make_readings(read, f"{shown.citation.title}\n{shown.content}")
     return again
 
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from posted_study import DRUG, PLACEBO, Facts, analysis, outcome, study, trial
 
-from willowbark.tools.appraisal import Direction, PostedFinding, posted_finding
+from willowbark.tools.appraisal import Direction, PostedFinding, find_posted_result
 from willowbark.tools.reading.outcomes import more_is_better
 from willowbark.tools.reading.registered import read_registered_trial
 from willowbark.tools.records.evidence import Evidence
@@ -26,7 +26,7 @@ def read(record: Evidence) -> Study:
 
 
 def find(record: Evidence, drug: str = "topiramate") -> PostedFinding:
-    found = posted_finding(record, drug)
+    found = find_posted_result(record, drug)
     assert found
     return found
 

@@ -18,9 +18,9 @@ from typing import Any
 from pydantic import BaseModel
 
 from willowbark.agents.autogen import CancellationToken, ChatCompletionClient, RequestUsage
-from willowbark.tools.appraisal.appraised import condition_of
-from willowbark.tools.appraisal.candidates import wanted_drugs
-from willowbark.tools.appraisal.views import MatchedStudy, match_by_words, views_of
+from willowbark.tools.appraisal.appraised import get_condition
+from willowbark.tools.appraisal.candidates import list_wanted_drugs
+from willowbark.tools.appraisal.views import MatchedStudy, make_readings, match_by_words
 from willowbark.tools.lexicon import find_conditions
 from willowbark.tools.questions import Question, parse_question
 from willowbark.tools.reading.document import Document
@@ -232,7 +232,7 @@ class ReadingResults:
                 self._checked[item.record.key] = checked
                 matched = match_by_words(checked.study, question, item.condition)
                 self._studies[item.record.key] = matched
-                self._views[item.record.key] = views_of(matched, item.page.whole)
+                self._views[item.record.key] = make_readings(matched, item.page.whole)
             if checked.problems:
                 refused.append((draft, "; ".join(checked.problems)))
         self.done |= {to_be_read.fingerprint for to_be_read in batch}
@@ -351,13 +351,13 @@ def to_read(pool: Iterable[Evidence], question: Question, *, in_short: bool = Fa
     No word of the question decides: a model says later what is on topic. Only errata, letters and other publications
     without an abstract whose titles name no drug, and trials without a result, are left aside.
     """
-    usual_name = condition_of(question)
+    usual_name = get_condition(question)
     condition = next(
         (mention.text for mention in find_conditions(question.text) if mention.name == usual_name), usual_name
     )
     selected = []
     for record in map(readable, pool):
-        drugs = wanted_drugs(record, question)
+        drugs = list_wanted_drugs(record, question)
         trial = record.trial
         is_publication = kind_of(record) == "publication"
         tells = record.has_abstract if is_publication else trial and (trial.results or trial.why_stopped)

@@ -8,9 +8,9 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from willowbark.tools.appraisal import Direction, Level
 from willowbark.tools.appraisal.appraised import AppraisedRecord
-from willowbark.tools.appraisal.candidates import Candidate, label_sections, share_places
+from willowbark.tools.appraisal.candidates import Candidate, select_with_failing, split_label
 from willowbark.tools.appraisal.judgement import JudgedDrug
-from willowbark.tools.appraisal.suitability import is_barred, people_of
+from willowbark.tools.appraisal.suitability import is_barred, list_people
 from willowbark.tools.lexicon import withdrawal_of
 from willowbark.tools.mechanism import Chain, MechanismFindings, Step
 from willowbark.tools.reading.screening import readable
@@ -105,7 +105,7 @@ def build_request(
         marker: marks the block of records.
     """
     judged = [candidate for candidate in material.candidates if candidate.has_verdict]
-    candidates = share_places(judged, SHOWN_CANDIDATES) or list(material.asked_candidates[:SHOWN_CANDIDATES])
+    candidates = select_with_failing(judged, SHOWN_CANDIDATES) or list(material.asked_candidates[:SHOWN_CANDIDATES])
     barred = [candidate for candidate in judged if _is_barred(candidate) and candidate not in candidates]
     candidates += barred[:MOST_BARRED]
     studies = _select_studies(candidates, material)
@@ -135,7 +135,7 @@ def build_request(
     listed_keys = {study.key for study, _ in studies}
     request = AnswerRequest(
         question=" ".join(material.dossier.question.split()),
-        people=list(people_of(asked)),
+        people=list(list_people(asked)),
         excluded=[*asked.excluded_drugs, *asked.excluded_classes, *asked.excluded_routes],
         due=_list_due(candidates, material),
         judged=_describe_judgement(last, {candidate.drug for candidate in candidates}),
@@ -245,7 +245,7 @@ def _entries(material: Material, candidates: Sequence[Candidate]) -> Iterator[Ci
         told = readable(record)
         passages = [told.content.removeprefix(told.citation.title).strip()[:SHOWN_ENTRY]]
         if isinstance(record.record, Label):
-            sections = label_sections(told)
+            sections = split_label(told)
             passages = [f"{name}: {sections[name][:SHOWN_ENTRY]}" for name in _WARNINGS if name in sections] or passages
         drug = getattr(record.record, "drug", None)
         drugs = frozenset((drug,)) if drug else frozenset()

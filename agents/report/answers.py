@@ -13,19 +13,19 @@ from typing import Any
 
 from willowbark.tools.appraisal import Direction
 from willowbark.tools.appraisal.appraised import AppraisedRecord
-from willowbark.tools.appraisal.candidates import APPROVED_PHASE, is_asked_about, is_condition, label_sections
+from willowbark.tools.appraisal.candidates import APPROVED_PHASE, is_condition, is_in_question, split_label
 from willowbark.tools.appraisal.harms import (
     Harm,
     HarmStance,
     Warning,
-    boxed,
-    cautions,
-    first_word,
-    harms,
-    serious_events,
-    signals,
-    subject,
-    warnings,
+    choose_first_word,
+    find_harms,
+    get_subject,
+    list_boxed_warnings,
+    list_known_cautions,
+    list_label_warnings,
+    list_serious_events,
+    list_signals,
 )
 from willowbark.tools.mechanism import MechanismFindings
 from willowbark.tools.questions import Question
@@ -88,7 +88,9 @@ def answer_question(material: Material, mechanisms: MechanismFindings) -> Report
     own = _answer_kind(question.kind, material, mechanisms)
     parts = [own] if own else []
     if question.asks_openly and question.drugs:  # in any use: reasons against giving it there
-        parts.append(ReportAnswer([_say("caution", w=caution) for caution in cautions(material.pool, question)]))
+        parts.append(
+            ReportAnswer([_say("caution", w=caution) for caution in list_known_cautions(material.pool, question)])
+        )
     for kind in question.also:
         if kind in ("avoid", "safety"):  # harms are read once for the whole question
             parts.append(ReportAnswer([_say("not_here")]))
@@ -130,10 +132,10 @@ def _answer_kind(kind: QuestionKind, material: Material, mechanisms: MechanismFi
 def answer_on_harm(material: Material) -> ReportAnswer:
     """Answer on harm, safety or what to avoid: what is known, then labels, then publications."""
     question = material.asked
-    about = short(subject(question))
-    reports = harms(material.pool, question, material.readings)
-    labelled = warnings(material.pool, question)
-    reasons = cautions(material.pool, question)
+    about = short(get_subject(question))
+    reports = find_harms(material.pool, question, material.readings)
+    labelled = list_label_warnings(material.pool, question)
+    reasons = list_known_cautions(material.pool, question)
     first = _pick_first_warnings(labelled, about)
     labels = [_say("warning", w=warning, kind=question.kind, about=about) for warning in first]
 
@@ -145,7 +147,7 @@ def answer_on_harm(material: Material) -> ReportAnswer:
     statements = _say_reasons(question, reasons, labels)
     is_known = bool(statements)
     is_reported = any(report.stance == "reports" for report in reports)
-    word = first_word(question, reasons, first) if is_known else ""
+    word = choose_first_word(question, reasons, first) if is_known else ""
     published = _say_published(material, about, reports)
     events = _tell_events(material)
     if about and is_reported and not is_known and (question.drugs or question.drug_classes):
@@ -215,18 +217,18 @@ def _find_boxed_warnings(
     reported = Counter(harm.drug for harm in reports if harm.stance == "reports")
     drugs = [*question.drugs, *(warning.drug for warning in labelled), *(harm.drug for harm in reports)]
     by_report = sorted(dict.fromkeys(drugs), key=lambda drug: (drug not in question.drugs, -reported[drug]))
-    boxes = {warning.drug: warning for warning in boxed(material.pool, by_report)}
+    boxes = {warning.drug: warning for warning in list_boxed_warnings(material.pool, by_report)}
     return boxes | {warning.drug: warning for warning in reversed(labelled) if warning.heading == "Boxed warning"}
 
 
 def _tell_events(material: Material) -> list[ReportStatement]:
     """Tell serious adverse events of registered trials by group, and signals of disproportionate reporting."""
     lines = []
-    for key, groups in serious_events(material.pool, material.asked)[:MOST_TRIALS]:
+    for key, groups in list_serious_events(material.pool, material.asked)[:MOST_TRIALS]:
         counts = [count_events(group) for group in groups]
         lines.append(_say("events", key=key, groups=listed(counts, most=MOST_GROUPS)))
     lines += [
-        _say("signals", drug=drug, events=listed(e, most=5)) for drug, e in signals(material.pool, material.asked)
+        _say("signals", drug=drug, events=listed(e, most=5)) for drug, e in list_signals(material.pool, material.asked)
     ]
     return lines
 
@@ -323,7 +325,7 @@ def _answer_comparison(material: Material) -> ReportAnswer:
     A record's reading for one drug alone named the better one in 35 of 100 records; two readings against an active drug
     with opposite effects, in 64.
     """
-    drugs = [c for c in material.candidates if is_asked_about(c.drug, material.asked)]
+    drugs = [c for c in material.candidates if is_in_question(c.drug, material.asked)]
     results = Counter[str]()
     rows = list[tuple[Any, ...]]()
     for one, other in combinations(drugs, 2):
@@ -470,12 +472,14 @@ def _answer_status(material: Material) -> ReportAnswer:
     labels = list[tuple[str, str]]()
     for record in material.pool:
         entry = record.record
-        if isinstance(entry, Label) and is_asked_about(entry.drug or "", question):
-            uses = label_sections(record).get("Indications and usage", "")
+        if isinstance(entry, Label) and is_in_question(entry.drug or "", question):
+            uses = split_label(record).get("Indications and usage", "")
             labels += [(entry.drug or "", uses)] if uses else []
-        if isinstance(entry, DrugApproval) and entry.first_approved and is_asked_about(entry.drug or "", question):
+        if isinstance(entry, DrugApproval) and entry.first_approved and is_in_question(entry.drug or "", question):
             approved.append(f"{entry.drug} {entry.first_approved} ({entry.agency})")
-    withdrawals = [_say("caution", w=w) for w in cautions(material.pool, question) if w.heading == "Withdrawn"]
+    withdrawals = [
+        _say("caution", w=w) for w in list_known_cautions(material.pool, question) if w.heading == "Withdrawn"
+    ]
     statement = _say(
         "status",
         m=material,

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from willowbark.tools.appraisal.candidates import APPROVED_PHASE, STANDARD, Candidate, is_condition
-from willowbark.tools.appraisal.harms import boxed
+from willowbark.tools.appraisal.harms import list_boxed_warnings
 from willowbark.tools.appraisal.judgement import JudgeView
 from willowbark.tools.mechanism import Chain, MechanismFindings, Node, Step
 from willowbark.tools.reading.screening import is_addressed_to_machines
@@ -162,7 +162,7 @@ def _build_candidate(
     marketed = [i.name for i in candidate.indications if (i.max_phase or 0) >= APPROVED_PHASE]
     claims = (claim for claim in material.verdicts.kept if claim.drug.casefold() == candidate.drug)
     has_boxed = any(caution.startswith("Boxed warning") for caution in candidate.cautions)
-    boxes = [] if has_boxed else boxed(material.pool, [candidate.drug])[:1]
+    boxes = [] if has_boxed else list_boxed_warnings(material.pool, [candidate.drug])[:1]
     telling = appraisal.contradicting if appraisal.quality == "refuted" else appraisal.supporting or appraisal.telling
     limits: list[StudyLimit] = []
     for study in candidate.records:

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from datetime import UTC
 from itertools import chain
 
-from willowbark.tools.appraisal.appraised import AppraisedRecord, conditions_of
+from willowbark.tools.appraisal.appraised import AppraisedRecord, list_conditions
 from willowbark.tools.reading.corrections import Correction
 from willowbark.tools.wording import counted, listed
 
@@ -17,7 +17,7 @@ def list_corrections(material: Material) -> list[CorrectionLine]:
     lines = list[CorrectionLine]()
     for candidate in (*material.candidates, *material.aside):
         lines += [_describe_row(candidate.drug, record) for record in candidate.records if record.word]
-    conditions = conditions_of(material.asked)
+    conditions = list_conditions(material.asked)
     for ruling in material.readings.corrections.rulings:
         word = ruling.words[-1]
         if word.condition and word.condition not in conditions:

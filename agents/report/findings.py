@@ -7,9 +7,9 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from willowbark.tools.appraisal.appraised import condition_names
-from willowbark.tools.appraisal.candidates import Candidate, drug_of, label_sections
-from willowbark.tools.appraisal.harms import NOT_PATIENTS, harm_sentences
+from willowbark.tools.appraisal.appraised import list_condition_names
+from willowbark.tools.appraisal.candidates import Candidate, get_drug, split_label
+from willowbark.tools.appraisal.harms import NOT_PATIENTS, list_harm_sentences
 from willowbark.tools.appraisal.posted import SeriousEvents
 from willowbark.tools.lexicon import withdrawal_of
 from willowbark.tools.lexicon.matching import stems
@@ -92,7 +92,7 @@ def describe_safety(material: Material) -> list[ReportStatement]:
     """Tell each candidate's status and harms."""
     entries = dict[str, list[Evidence]]()
     for record in material.pool:
-        if drug := drug_of(record):
+        if drug := get_drug(record):
             entries.setdefault(drug, []).append(record)
     quoted = dict[str, str]()
     statements = list[ReportStatement]()
@@ -186,7 +186,7 @@ def _quote_label(records: Sequence[Evidence], drug: str, material: Material) -> 
     label = record.record if record else None
     if record is None or not isinstance(label, Label):
         return None
-    sections = label_sections(record)
+    sections = split_label(record)
     others = [candidate.drug for candidate in material.shown]
     rivals = [mention for mention in label.named_drugs if mention["drug"] in others and mention["drug"] != drug]
     clean = [(rival["drug"], visible(set_aside(rival["sentence"])).strip(), rival["heading"]) for rival in rivals]
@@ -206,7 +206,7 @@ def _quote_sections(
 ) -> Iterator[tuple[str, str]]:
     """Yield sentences under these headings on the people or the condition asked about, each with its heading."""
     population = material.asked.population
-    conditions = [frozenset(stems(name)) for name in condition_names(material.asked)]
+    conditions = [frozenset(stems(name)) for name in list_condition_names(material.asked)]
     for heading in headings:
         for sentence in sentences(sections.get(heading, "")):
             words = frozenset(stems(sentence))
@@ -230,7 +230,7 @@ def _find_harms(
     reporting = [paper.key for paper in clinical if paper.reading.does_harm]
     quotes = list[tuple[str, str]]()
     for paper in sorted(clinical, key=lambda paper: (paper.key not in reporting, -(paper.item.sample_size or 0))):
-        every = harm_sentences(material.records[paper.key], candidate.drug)
+        every = list_harm_sentences(material.records[paper.key], candidate.drug)
         if every and len(quotes) < MOST_QUOTED:
             quotes.append((next((sentence for sentence in every if sentence not in quoted), every[0]), paper.key))
     return reporting, quotes

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from willowbark.tools.appraisal.appraised import Readings
-from willowbark.tools.appraisal.candidates import Candidate, is_asked_about, select_shown
+from willowbark.tools.appraisal.candidates import Candidate, is_in_question, select_for_display
 from willowbark.tools.appraisal.sorting import SortedDrug, sort_drugs
 from willowbark.tools.lexicon.conditions import find_known_conditions, name_essence
 from willowbark.tools.mechanism import MechanismFindings, MechanismGraph, assess
@@ -83,7 +83,7 @@ class Material:
     @cached_property
     def detailed(self) -> list[Candidate]:
         """Those shown in detail: the first ones, and all that failed; of the others the report has a line each."""
-        return select_shown(self.shown, MAX_DETAILED)
+        return select_for_display(self.shown, MAX_DETAILED)
 
     @cached_property
     def places(self) -> Mapping[str, SortedDrug]:
@@ -117,7 +117,7 @@ class Material:
         entries: dict[str, list[tuple[str, Drug]]] = {}
         for record in self.pool:
             entry = record.record
-            if isinstance(entry, Drug) and entry.drug and (asks_all or is_asked_about(entry.drug, self.asked)):
+            if isinstance(entry, Drug) and entry.drug and (asks_all or is_in_question(entry.drug, self.asked)):
                 entries.setdefault(entry.drug, []).append((record.key, entry))
         return entries
 
@@ -139,7 +139,7 @@ class Material:
     @cached_property
     def asked_candidates(self) -> list[Candidate]:
         """The drugs asked about; all if none is named."""
-        return [c for c in self.candidates if not self.asked_names or is_asked_about(c.drug, self.asked)]
+        return [c for c in self.candidates if not self.asked_names or is_in_question(c.drug, self.asked)]
 
     @cached_property
     def asked_trials(self) -> list[tuple[Evidence, Trial]]:

@@ -12,15 +12,15 @@ from itertools import chain, product
 from typing import NamedTuple
 
 from willowbark.tools.appraisal import Level
-from willowbark.tools.appraisal.candidates import STANDARD, Candidate, drug_of
+from willowbark.tools.appraisal.candidates import STANDARD, Candidate, get_drug
 from willowbark.tools.appraisal.sorting import Cause, DrugPlace, TrialTally
 from willowbark.tools.appraisal.suitability import (
     BARRING,
     NOT_CHECKED,
-    bars_of,
+    find_withdrawals,
     is_barred,
-    people_of,
-    told_withdrawals,
+    list_bars,
+    list_people,
 )
 from willowbark.tools.lexicon import withdrawal_of
 from willowbark.tools.questions import speaks_of
@@ -239,7 +239,7 @@ def _answer(material: Material, candidates: Sequence[DrugCandidate], most: int) 
         "standards": standards,
         "outside": listed([_write_name(c) for c in outside if _is_supported(c)], most=3),
         "unsuited": listed(unsuited),
-        "unsuited_for": listed(people_of(question)),
+        "unsuited_for": listed(list_people(question)),
         "both": listed(question.conditions) if question.is_both else "",
         "withdrawn": listed(withdrawn),
         "is_told": _describe_place,
@@ -468,7 +468,7 @@ def _add_withdrawn(kinds: dict[str, list[str]], material: Material, candidates: 
     """Add the withdrawn drugs that are asked about and are no candidates, as where a review alone tells of them."""
     names = {candidate.name for candidate in candidates}
     absent = [drug for drug in material.asked.drugs if drug not in names]
-    gone = told_withdrawals(material.pool) if absent else {}
+    gone = find_withdrawals(material.pool) if absent else {}
     for drug in absent:
         if drug in gone or withdrawal_of(drug):
             kinds.setdefault("withdrawn", []).append(short(drug))
@@ -492,7 +492,7 @@ def _write_cautions(kinds: Mapping[str, Sequence[str]]) -> SummaryPart:
 
 def _find_unchecked(material: Material, candidates: Sequence[DrugCandidate]) -> dict[str, list[str]]:
     """Find the drugs that may lead of which no label was read on the people asked about, by these people."""
-    if not people_of(material.asked):
+    if not list_people(material.asked):
         return {}
     names = {candidate.name for candidate in candidates}
     groups = dict[str, list[str]]()
@@ -514,8 +514,8 @@ def _list_unchecked(unchecked: Mapping[str, Sequence[str]], most: int) -> list[S
 
 def _find_unchecked_groups(candidate: Candidate, material: Material) -> list[str]:
     """List for whom a drug was not checked, whether or not the labels of others were read."""
-    entries = [record for record in material.pool if drug_of(record) == candidate.drug]
-    bars = bars_of(candidate.drug, material.asked, entries)
+    entries = [record for record in material.pool if get_drug(record) == candidate.drug]
+    bars = list_bars(candidate.drug, material.asked, entries)
     if is_barred(bars):
         return []
     return [bar.removeprefix(NOT_CHECKED).partition(":")[0].strip() for bar in bars]

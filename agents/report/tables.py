@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
-from willowbark.tools.appraisal.appraised import AppraisedRecord, conditions_of, names_of
-from willowbark.tools.appraisal.candidates import Candidate, on_condition
+from willowbark.tools.appraisal.appraised import AppraisedRecord, list_conditions, list_record_names
+from willowbark.tools.appraisal.candidates import Candidate, is_on_condition
 from willowbark.tools.appraisal.certainty import FAR_TOO_FEW, UNREPORTED_SIZE
 from willowbark.tools.reading.numbers import (
     RATIOS,
@@ -299,14 +299,14 @@ def count_flow(material: Material) -> Flow:
     excluded_by_decision -= appraised
     off_topic = {reading.key for reading in material.dossier.readings if reading.match == "other"}
     corrections = material.readings.corrections
-    identified["people"] = len(corrections.added_records(conditions_of(question)))
+    identified["people"] = len(corrections.added_records(list_conditions(question)))
     versions = 0
     for record in material.pool:
         identified[record.citation.source] += record.record.fetched_as is not None
         kind = kind_of(record)
         paper = record.paper
         versions += len(paper.preprint_versions) + len(paper.earlier_versions) if paper else 0
-        word = corrections.find_exclusion(names_of(record), conditions_of(question))
+        word = corrections.find_exclusion(list_record_names(record), list_conditions(question))
         if word is not None:
             reason = f"left out by a person: {word.reason}"
         elif record.key in excluded_by_decision:
@@ -315,7 +315,7 @@ def count_flow(material: Material) -> Flow:
             reason = "retracted" if paper and paper.retracted else ""
         elif kind in ENTRIES or kind == "notice":
             reason = _NO_STUDIES.get(kind, "drug or disease database entry (used for mechanisms)")
-        elif record.key in off_topic or not on_condition(record, question):
+        elif record.key in off_topic or not is_on_condition(record, question):
             reason = "not on the condition asked about"
         else:
             reason = "names no drug asked about" if question.names_all or question.left_out else "names no drug"

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
-from willowbark.tools.appraisal.certainty import size_of_comparison
+from willowbark.tools.appraisal.certainty import get_comparison_size
 from willowbark.tools.lexicon import find_widened
 from willowbark.tools.questions import parse_question
 from willowbark.tools.reading.reading import StudyDesign, ValueKind
@@ -173,7 +173,7 @@ def _is_sorted(report: ReportContent) -> bool:
 
 def _count_people(studies: Sequence[EvidenceRow]) -> int:
     """Count the participants of trials together, or of the largest review if it has more: a review includes trials."""
-    sizes = [(row.design, size_of_comparison(row.sample_size, row.trial_size) or 0) for row in studies]
+    sizes = [(row.design, get_comparison_size(row.sample_size, row.trial_size) or 0) for row in studies]
     reviews = [size for design, size in sizes if design == StudyDesign.systematic_review.label]
     others = [size for design, size in sizes if design != StudyDesign.systematic_review.label]
     return max([sum(others), *reviews])

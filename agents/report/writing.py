@@ -9,7 +9,7 @@ from typing import Any
 from pydantic import BaseModel, Field
 
 from willowbark.agents.autogen import CancellationToken, ChatCompletionClient, RequestUsage
-from willowbark.tools.appraisal.candidates import Candidate, select_shown
+from willowbark.tools.appraisal.candidates import Candidate, select_for_display
 from willowbark.tools.lexicon import canonical_drug
 from willowbark.tools.reading.sections import excerpted, places
 from willowbark.tools.reading.text import sentences
@@ -159,7 +159,7 @@ class Writing:
             return [whole]
         groups = list[list[Candidate]]()
         room = 0
-        for candidate in select_shown(self.candidates, MAX_DRAFTED):
+        for candidate in select_for_display(self.candidates, MAX_DRAFTED):
             size = min(SHOWN_READINGS, sum(bool(record.sentence) for record in candidate.records))
             if size > room:
                 groups.append([])

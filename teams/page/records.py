@@ -96,8 +96,8 @@ def _records_of(run_id: str, made: datetime, corrections: int) -> Mapping[str, "
 
     A report that was made at another time, or with other corrections, is on other records.
     """
-    from willowbark.tools.appraisal.appraised import conditions_of  # noqa: PLC0415
-    from willowbark.tools.appraisal.corrected import with_added  # noqa: PLC0415
+    from willowbark.tools.appraisal.appraised import list_conditions  # noqa: PLC0415
+    from willowbark.tools.appraisal.corrected import add_records  # noqa: PLC0415
     from willowbark.tools.questions import parse_question  # noqa: PLC0415
 
     from ..run.within import words_taken  # noqa: PLC0415
@@ -107,8 +107,8 @@ def _records_of(run_id: str, made: datetime, corrections: int) -> Mapping[str, "
         return {}
     with Ledger.existing() as ledger:
         state = state_of(ledger, run_id)
-        conditions = conditions_of(parse_question(state.question))
-        pool = with_added(state.evidence, words_taken(run_id, ledger), conditions)
+        conditions = list_conditions(parse_question(state.question))
+        pool = add_records(state.evidence, words_taken(run_id, ledger), conditions)
         return {record.key: record for record in pool}
 
 

@@ -10,8 +10,8 @@ from pydantic import BaseModel, Field, JsonValue, ValidationError
 from willowbark.agents.report.content import EvidenceRow
 from willowbark.agents.report.forms import record_name
 from willowbark.agents.report.model import ResearchReport
-from willowbark.tools.appraisal.appraised import conditions_of
-from willowbark.tools.appraisal.corrected import edit_study
+from willowbark.tools.appraisal.appraised import list_conditions
+from willowbark.tools.appraisal.corrected import apply_corrections
 from willowbark.tools.errors import UsageError
 from willowbark.tools.lexicon import canonical_drug
 from willowbark.tools.questions import parse_question
@@ -81,7 +81,7 @@ class RunToCorrect:
     def __init__(self, question: str, report: ResearchReport, pool: Sequence[Evidence], book: CorrectionBook) -> None:
         self.report = report
         self._book = book
-        self._condition = conditions_of(parse_question(question))[0]
+        self._condition = list_conditions(parse_question(question))[0]
         self._pool = {name: record for record in pool for name in (record.key, *record.identifiers)}
         self._rows = {(row.key, row.drug): row for row in report.evidence_table}
 
@@ -179,7 +179,7 @@ class RunToCorrect:
         )
         study = self._study_of(key)
         if study is not None:
-            edit_study(study, [correction], 0 if study.comparisons else None)
+            apply_corrections(study, [correction], 0 if study.comparisons else None)
         return correction
 
     def _study_of(self, key: str) -> Study | None:

@@ -10,7 +10,7 @@ from willowbark.agents.context import RunContext
 from willowbark.agents.remaking import RewrittenAnswer, make_again
 from willowbark.agents.report.forms import record_name
 from willowbark.agents.report.model import ReportMessage, ResearchReport
-from willowbark.tools.appraisal.appraised import Readings, conditions_of
+from willowbark.tools.appraisal.appraised import Readings, list_conditions
 from willowbark.tools.appraisal.stored import StoredReader
 from willowbark.tools.contracts.run_contract import explainer
 from willowbark.tools.errors import SearchError, UsageError
@@ -83,7 +83,7 @@ async def correct_run(
     if corrections:
         append_corrections(path, corrections)
     run = ledger.run(run_id)
-    book = read_corrections(path).on_conditions(conditions_of(parse_question(run.question)))
+    book = read_corrections(path).on_conditions(list_conditions(parse_question(run.question)))
     made = await make_corrected(run_id, ledger, book, former)
     ledger.keep_corrected(run_id, book.to_content(), made.report, made.taken)
     if root is not None and (root / run_id).is_dir():
@@ -127,7 +127,7 @@ async def ask_changes(
     added = [request for request in requests if request.add]
     if added:
         who = name_person(by)
-        conditions = conditions_of(parse_question(run.question))
+        conditions = list_conditions(parse_question(run.question))
         for request in added:
             for record in await _find_records(request, Settings.restored(run.settings), endpoints):
                 pool.append(record)

@@ -34,7 +34,7 @@ from willowbark.agents.report.content import ModelCalls, TurnUsage
 from willowbark.agents.report.model import ReportMessage, ResearchReport
 from willowbark.agents.reporter import ReportAgent, turns_of
 from willowbark.agents.routing import route_of
-from willowbark.tools.appraisal.appraised import Readings, conditions_of
+from willowbark.tools.appraisal.appraised import Readings, list_conditions
 from willowbark.tools.appraisal.stored import StoredReader
 from willowbark.tools.contracts.run_contract import explainer
 from willowbark.tools.errors import UsageError, WillowbarkError
@@ -258,7 +258,7 @@ class Course:
         path = self._find_corrections()
         if path is None or journal.replaying or self._earlier:
             return CorrectionBook()
-        corrections = read_corrections(path).on_conditions(conditions_of(parse_question(self.question)))
+        corrections = read_corrections(path).on_conditions(list_conditions(parse_question(self.question)))
         if corrections:
             journal.keep_reading(CORRECTIONS, corrections.to_content())
         return corrections
@@ -275,7 +275,7 @@ class Course:
         path = self._find_corrections()
         if not isinstance(message, ApprovalMessage) or message.content.decided_by != "person" or path is None:
             return
-        condition = conditions_of(parse_question(self.question))[0]
+        condition = list_conditions(parse_question(self.question))[0]
         try:
             who = name_person()
             words = [

@@ -7,7 +7,7 @@ from willowbark.agents.asking import reads_requests
 from willowbark.agents.autogen import ChatCompletionClient
 from willowbark.agents.remaking import write_again
 from willowbark.agents.report.model import ResearchReport
-from willowbark.tools.appraisal.appraised import conditions_of
+from willowbark.tools.appraisal.appraised import list_conditions
 from willowbark.tools.errors import UsageError
 from willowbark.tools.questions import parse_question
 from willowbark.tools.reading.corrections import corrections_beside, read_corrections
@@ -47,7 +47,9 @@ async def rewrite_run(
     former = former_report(run_id, ledger)
     run = ledger.run(run_id)
     settings = Settings.restored(run.settings)
-    book = read_corrections(corrections_beside(ledger.path)).on_conditions(conditions_of(parse_question(run.question)))
+    book = read_corrections(corrections_beside(ledger.path)).on_conditions(
+        list_conditions(parse_question(run.question))
+    )
     async with AsyncExitStack() as stack:
         roles = settings.llm.roles
         writer = client or _open_model(model or roles.of("report") or run.model, settings, stack)

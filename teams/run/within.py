@@ -12,11 +12,11 @@ from willowbark.agents.findings import Dossier
 from willowbark.agents.report.answers import answer_on_harm
 from willowbark.agents.report.follow_up import AnswerWithin, DrugRead, Quoted
 from willowbark.agents.report.material import Material
-from willowbark.tools.appraisal.appraised import Readings, condition_of
-from willowbark.tools.appraisal.candidates import Candidate, appraise_candidates, cautions_of, drug_of
-from willowbark.tools.appraisal.harms import cautions, harms, warnings
+from willowbark.tools.appraisal.appraised import Readings, get_condition
+from willowbark.tools.appraisal.candidates import Candidate, appraise_candidates, get_drug, list_cautions
+from willowbark.tools.appraisal.harms import find_harms, list_known_cautions, list_label_warnings
 from willowbark.tools.appraisal.stored import StoredReader
-from willowbark.tools.appraisal.suitability import WITHDRAWN, bars_of
+from willowbark.tools.appraisal.suitability import WITHDRAWN, list_bars
 from willowbark.tools.errors import UsageError
 from willowbark.tools.library.collected import CollectedEvidence
 from willowbark.tools.questions import Question, parse_question, stand_alone, validate_question
@@ -103,9 +103,9 @@ def _answer(meant: Question, pool: Sequence[Evidence], readings: Readings) -> di
         dossier = Dossier(question=meant.text)
         material = Material(dossier, [], pool, candidates=[], verdicts=Verdicts(), readings=readings)
         told["answer"] = answer_on_harm(material).sentences
-        known = [*cautions(pool, meant), *warnings(pool, meant)]
+        known = [*list_known_cautions(pool, meant), *list_label_warnings(pool, meant)]
         labels = (Quoted(key=e.key, drug=e.drug, says=e.heading, sentence=e.sentence) for e in known)
-        said = sorted(harms(pool, meant, readings), key=lambda each: each.stance == "undecided")
+        said = sorted(find_harms(pool, meant, readings), key=lambda each: each.stance == "undecided")
         records = (Quoted(key=e.key, drug=e.drug, says=e.stance, sentence=e.sentence) for e in said if e.sentence)
         told["harms"] = [*islice(labels, MAX_HARMS), *islice(records, MAX_HARMS)]
     elif meant.drugs and meant.conditions:
@@ -113,7 +113,10 @@ def _answer(meant: Question, pool: Sequence[Evidence], readings: Readings) -> di
         named = meant.drugs[:MAX_DRUGS]
         told["drugs"] = [
             _drug(
-                drug, candidates.get(drug), condition_of(meant), _list_cautions(drug, candidates.get(drug), meant, pool)
+                drug,
+                candidates.get(drug),
+                get_condition(meant),
+                _list_cautions(drug, candidates.get(drug), meant, pool),
             )
             for drug in named
         ]
@@ -122,10 +125,10 @@ def _answer(meant: Question, pool: Sequence[Evidence], readings: Readings) -> di
 
 def _list_cautions(drug: str, candidate: Candidate | None, meant: Question, pool: Sequence[Evidence]) -> list[str]:
     """List why a drug would not lead, or what was not checked, whether or not a record studies it."""
-    entries = [record for record in pool if drug_of(record) == drug]
-    warned = cautions_of(drug, [], entries) if candidate is None else candidate.cautions
+    entries = [record for record in pool if get_drug(record) == drug]
+    warned = list_cautions(drug, [], entries) if candidate is None else candidate.cautions
     withdrawals = [caution for caution in warned if caution.startswith(WITHDRAWN)]
-    return [*bars_of(drug, meant, entries), *withdrawals]
+    return [*list_bars(drug, meant, entries), *withdrawals]
 
 
 def _drug(drug: str, candidate: Candidate | None, condition: str, cautions: list[str]) -> DrugRead:

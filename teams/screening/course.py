@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from willowbark import __version__
-from willowbark.tools.appraisal.appraised import Readings, condition_of, conditions_of, load_reader
+from willowbark.tools.appraisal.appraised import Readings, get_condition, list_conditions, load_reader
 from willowbark.tools.appraisal.candidates import Candidate, appraise_candidates, list_readings
-from willowbark.tools.appraisal.corrected import with_added
+from willowbark.tools.appraisal.corrected import add_records
 from willowbark.tools.appraisal.stored import StoredReader
 from willowbark.tools.errors import SearchError, UsageError
 from willowbark.tools.files.tables import csv_rows
@@ -252,7 +252,7 @@ def _name_of_reading(document: Document, drug: str, condition: str) -> str:
 
 def _list_due(records: Sequence[Evidence], question: Question) -> Iterator[ReaderRow]:
     """Yield all that the trained reader reads of a condition's records."""
-    condition = condition_of(question)
+    condition = get_condition(question)
     for record in records:
         for shown, drug in list_readings(record, question):
             document = Document.of(shown)
@@ -371,8 +371,8 @@ async def _conclude(
     async with origin.open_databases() as transport:
         databases = origin.databases(transport)
         for place, (name, question) in enumerate(asked.items(), 1):
-            conditions = conditions_of(question)
-            pool = with_added(origin.records(searches[name]), corrections, conditions)
+            conditions = list_conditions(question)
+            pool = add_records(origin.records(searches[name]), corrections, conditions)
             readings = readings_of(name, pool)
             candidates = appraise_candidates(question, pool, readings)
             if databases and (names := [candidate.drug for candidate in candidates if candidate.has_verdict]):

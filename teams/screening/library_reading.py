@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from willowbark.tools.appraisal.appraised import DocumentReader, load_reader
-from willowbark.tools.appraisal.candidates import named_drugs
+from willowbark.tools.appraisal.candidates import find_named_drugs
 from willowbark.tools.errors import MissingExtra, UsageError
 from willowbark.tools.lexicon import is_generic
 from willowbark.tools.library import BUNDLED, Library
@@ -111,7 +111,7 @@ def _read_all(
         tally.seen += 1
         if store.is_done(text, identity):
             continue
-        drugs = named_drugs(shown)
+        drugs = find_named_drugs(shown)
         for subject in _subjects_of(document, text, drugs):
             if store.find(subject, identity) is None:
                 reading = reader.read_document(document, subject.drug, subject.condition)

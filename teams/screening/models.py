@@ -14,7 +14,7 @@ from willowbark.agents.asking.batches import AT_ONCE
 from willowbark.agents.asking.reader import BATCH, ToRead, read, to_read
 from willowbark.agents.autogen import CancellationToken
 from willowbark.tools.appraisal.appraised import DocumentReader, Readings
-from willowbark.tools.appraisal.views import MatchedStudy, match_by_words, views_of
+from willowbark.tools.appraisal.views import MatchedStudy, make_readings, match_by_words
 from willowbark.tools.errors import UsageError
 from willowbark.tools.questions import Question
 from willowbark.tools.records.enclosure import new_marker
@@ -150,7 +150,7 @@ class ModelReader(TrainedReader):
             if row is not None:
                 former = MatchedStudy.model_validate(row)
                 read = match_by_words(former.study, question, given.condition)
-                found.take(views_of(read, given.page.whole), [read])
+                found.take(make_readings(read, given.page.whole), [read])
         return found
 
     def find_batch(self, request: str) -> str | None:

@@ -2,9 +2,9 @@
 
 from ..reading.reading import Direction
 from .certainty import AppraisedItem, CandidateAppraisal, Certainty, CertaintyLevel, Level, Quality, appraise_candidate
-from .posted import PostedFinding, SeriousEvents, posted_finding
+from .posted import PostedFinding, SeriousEvents, find_posted_result
 
 __all__ = [
     "AppraisedItem", "CandidateAppraisal", "Certainty", "CertaintyLevel", "Direction", "Level", "PostedFinding",
-    "Quality", "SeriousEvents", "appraise_candidate", "posted_finding",
+    "Quality", "SeriousEvents", "appraise_candidate", "find_posted_result",
 ]  # fmt: skip

@@ -31,7 +31,7 @@ from typing import Any, Literal, NamedTuple
 
 from pydantic import BaseModel, Field
 
-from ..appraisal.appraised import condition_names
+from ..appraisal.appraised import list_condition_names
 from ..appraisal.candidates import APPROVED_PHASE, Candidate, is_condition, list_developed
 from ..lexicon import canonical_drug, drug_synonyms
 from ..lexicon.matching import content_words, stem, stems, stems_among
@@ -211,7 +211,7 @@ class SentenceIndex:
     """Index of the sentences of non-retracted publications, screened by `readable`, by the names in them."""
 
     def __init__(self, pool: Iterable[Evidence], question: Question, names: Iterable[Names]) -> None:
-        condition = [frozenset(stems(name)) for name in condition_names(question)]
+        condition = [frozenset(stems(name)) for name in list_condition_names(question)]
         stems_to_find = set().union(*condition)
         for name in names:
             stems_to_find.update(*name.words)
