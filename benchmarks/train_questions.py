@@ -17,7 +17,7 @@ import numpy as np
 from sklearn.feature_extraction import DictVectorizer
 from sklearn.linear_model import LogisticRegression
 
-from willowbark.tools.lexicon.heads import softmax
+from willowbark.tools.lexicon.heads import compute_softmax
 from willowbark.tools.questions import SURE, names_of, parts_of, plain_text
 from willowbark.tools.questions.kinds import (
     KINDS,
@@ -101,7 +101,7 @@ class Learned(NamedTuple):
     def read(self, features: Iterable[str]) -> "np.ndarray[tuple[int], np.dtype[np.float32]]":
         """The probability of each class."""
         place = {name: at for at, name in enumerate(self.rows, 1)}
-        return softmax(
+        return compute_softmax(
             self.weights[[0, *(place[feature] for feature in features if feature in place)]].sum(0).astype("f4")
         )
 

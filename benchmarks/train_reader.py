@@ -28,7 +28,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GroupKFold
 from sklearn.preprocessing import StandardScaler
 
-from willowbark.tools.lexicon.heads import softmax
+from willowbark.tools.lexicon.heads import compute_softmax
 from willowbark.tools.reading.document import Document
 from willowbark.tools.reading.encoder import States, encoder
 from willowbark.tools.reading.fields import FIELDS
@@ -95,7 +95,7 @@ class Regression:
 
     def probabilities(self, rows: Any) -> Any:
         """Of each row and class."""
-        return softmax(rows @ self.weights + self.bias)
+        return compute_softmax(rows @ self.weights + self.bias)
 
 
 def out_of_fold(rows: Any, truth: Any, heed: Any, groups: Any, count: int, strength: float = STRENGTH) -> Any:
@@ -122,7 +122,7 @@ def report(title: str, names: Sequence[str], told: Any, truth: Any) -> None:
 
 def heard(rows: Any, stored: Mapping[str, Any], name: str) -> Any:
     """What a head says of rows of states, as probabilities."""
-    return softmax(rows @ stored[name] + stored[f"{name}.bias"])
+    return compute_softmax(rows @ stored[name] + stored[f"{name}.bias"])
 
 
 def look(title: str, cases: Sequence[Label], told: Any, shown_from: Mapping[str, float]) -> None:

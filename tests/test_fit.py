@@ -8,14 +8,14 @@ from hypothesis import strategies as st
 
 from willowbark.tools.appraisal.fit import COUNTED, FITS, Topic, judge_fit
 from willowbark.tools.lexicon.conditions import known_names
-from willowbark.tools.lexicon.tree import tree_numbers
+from willowbark.tools.lexicon.tree import list_tree_numbers
 from willowbark.tools.questions import Question, parse_question
 from willowbark.tools.records.study import Aim
 
 TREAT = parse_question("Which existing drugs might treat migraine?")
 PREVENT = parse_question("Which existing drugs could prevent migraine?")
 ACUTE = parse_question("Which drugs help in acute migraine?")
-IN_TREE = sorted(name for name in set(known_names()) if tree_numbers(name))
+IN_TREE = sorted(name for name in set(known_names()) if list_tree_numbers(name))
 
 
 def on(*conditions: str, asked: Question = TREAT) -> Question:

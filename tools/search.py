@@ -23,7 +23,7 @@ from .errors import AccessRefused, SearchError, SourceRefused, SourceUnavailable
 from .http.endpoints import Endpoints
 from .http.recent import RecentReplies
 from .http.transport import Transport
-from .lexicon.matching import content_words, stems, stems_among
+from .lexicon.matching import content_words, select_stems, stems
 from .questions import wider_queries
 from .questions.query import capitalise_operators
 from .records.card import SourceCard, load_source_modules
@@ -193,7 +193,7 @@ def rank(question: str, records: Sequence[Evidence]) -> list[Evidence]:
 def _count_stems(title: str, text: str, wanted: frozenset[str]) -> tuple[int, tuple[tuple[str, int], ...]]:
     """Count the content words and the occurrences of each wanted stem; cached for the next round."""
     found = content_words(f"{(title + ' ') * _TITLE_WEIGHT}{text}")
-    return len(found), tuple(sorted(Counter(stems_among(found, wanted)).items()))
+    return len(found), tuple(sorted(Counter(select_stems(found, wanted)).items()))
 
 
 _of_process: RecentReplies["SourceReply"] = RecentReplies()

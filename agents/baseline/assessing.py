@@ -14,7 +14,13 @@ from willowbark.tools.appraisal import Direction
 from willowbark.tools.appraisal.appraised import AppraisedRecord
 from willowbark.tools.appraisal.candidates import Candidate, list_drugs_in_use, select_for_display
 from willowbark.tools.appraisal.certainty import OPTIMAL_SIZE, AppraisedItem, appraise_candidate, count_participants
-from willowbark.tools.lexicon import canonical_class, canonical_condition, canonical_drug, class_members, find_drugs
+from willowbark.tools.lexicon import (
+    canonical_class,
+    canonical_condition,
+    canonical_drug,
+    find_drugs,
+    list_class_members,
+)
 from willowbark.tools.lexicon.drugs import belongs_to_class
 from willowbark.tools.questions import Question, parse_question, preprocess_query
 from willowbark.tools.questions.trials import list_trial_queries
@@ -236,7 +242,7 @@ def plan_round(
             why = f"No drug with evidence on {about} was found."
             plan.ask(name_gap("a drug with evidence", []), why, _drop_searched(whole, searched), "queries")
         for name in question.drug_classes:
-            members = _drop_searched(_combine_drugs(class_members(name), condition), searched)
+            members = _drop_searched(_combine_drugs(list_class_members(name), condition), searched)
             why = f"Records that name {name} by their own names alone."
             plan.ask(name_gap("further records", [name]), why, members, "queries")
         undecided = [candidate.drug for candidate in candidates if not candidate.has_verdict]

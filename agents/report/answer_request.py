@@ -11,7 +11,7 @@ from willowbark.tools.appraisal.appraised import AppraisedRecord
 from willowbark.tools.appraisal.candidates import Candidate, select_with_failing, split_label
 from willowbark.tools.appraisal.judgement import JudgedDrug
 from willowbark.tools.appraisal.suitability import is_barred, list_people
-from willowbark.tools.lexicon import withdrawal_of
+from willowbark.tools.lexicon import find_withdrawal
 from willowbark.tools.mechanism import Chain, MechanismFindings, Step
 from willowbark.tools.reading.screening import readable
 from willowbark.tools.records import Label
@@ -151,7 +151,7 @@ def build_request(
 
 def _is_barred(candidate: Candidate) -> bool:
     """Whether a drug is no option: withdrawn, or not for the people asked about, by a table or by the judge."""
-    return withdrawal_of(candidate.drug) is not None or is_barred(candidate.cautions)
+    return find_withdrawal(candidate.drug) is not None or is_barred(candidate.cautions)
 
 
 def _list_judged_sources(
@@ -346,7 +346,9 @@ def _list_barred(material: Material) -> dict[str, str]:
     for candidate in material.candidates:
         place = material.places[candidate.drug].place
         if place in ("unsuited", "withdrawn"):
-            barred[candidate.drug] = short(next(iter(candidate.cautions), withdrawal_of(candidate.drug) or place), 120)
+            barred[candidate.drug] = short(
+                next(iter(candidate.cautions), find_withdrawal(candidate.drug) or place), 120
+            )
     return barred
 
 

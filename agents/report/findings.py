@@ -11,7 +11,7 @@ from willowbark.tools.appraisal.appraised import list_condition_names
 from willowbark.tools.appraisal.candidates import Candidate, get_drug, split_label
 from willowbark.tools.appraisal.harms import NOT_PATIENTS, list_harm_sentences
 from willowbark.tools.appraisal.posted import SeriousEvents
-from willowbark.tools.lexicon import withdrawal_of
+from willowbark.tools.lexicon import find_withdrawal
 from willowbark.tools.lexicon.matching import stems
 from willowbark.tools.questions import speaks_of
 from willowbark.tools.questions.kinds import ON_HARM
@@ -104,7 +104,7 @@ def describe_safety(material: Material) -> list[ReportStatement]:
         quoted = {sentence: drug for sentence, _ in quotes} | quoted
         data: dict[str, Any] = {
             **_summarise_entries(records),
-            "withdrawn": withdrawal_of(drug),
+            "withdrawn": find_withdrawal(drug),
             "label": _quote_label(records, drug, material),
             "events": _list_serious_events(candidate)[:MOST_TRIALS],
             "reporting": reporting,

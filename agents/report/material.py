@@ -7,7 +7,7 @@ from functools import cached_property
 from willowbark.tools.appraisal.appraised import Readings
 from willowbark.tools.appraisal.candidates import Candidate, is_in_question, select_for_display
 from willowbark.tools.appraisal.sorting import SortedDrug, sort_drugs
-from willowbark.tools.lexicon.conditions import find_known_conditions, name_essence
+from willowbark.tools.lexicon.conditions import find_known_conditions, stem_name
 from willowbark.tools.mechanism import MechanismFindings, MechanismGraph, assess
 from willowbark.tools.questions import Question
 from willowbark.tools.records import Drug, Trial
@@ -198,7 +198,5 @@ def find_mechanisms(material: Material) -> MechanismFindings:
 def _spell_as_in_question(condition: str, question: str) -> str:
     """Spell a condition as in the question, by the name used there if that shares no word with its usual one."""
     spellings = (mention.text for mention in find_known_conditions(question) if mention.name == condition)
-    others = (
-        name for name in spellings if not name.isupper() and name_essence(name).isdisjoint(name_essence(condition))
-    )
+    others = (name for name in spellings if not name.isupper() and stem_name(name).isdisjoint(stem_name(condition)))
     return next(others, as_spelt(condition, question))

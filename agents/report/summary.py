@@ -22,7 +22,7 @@ from willowbark.tools.appraisal.suitability import (
     list_bars,
     list_people,
 )
-from willowbark.tools.lexicon import withdrawal_of
+from willowbark.tools.lexicon import find_withdrawal
 from willowbark.tools.questions import speaks_of
 from willowbark.tools.reading.sections import licence_of
 from willowbark.tools.reading.text import sentences
@@ -470,7 +470,7 @@ def _add_withdrawn(kinds: dict[str, list[str]], material: Material, candidates: 
     absent = [drug for drug in material.asked.drugs if drug not in names]
     gone = find_withdrawals(material.pool) if absent else {}
     for drug in absent:
-        if drug in gone or withdrawal_of(drug):
+        if drug in gone or find_withdrawal(drug):
             kinds.setdefault("withdrawn", []).append(short(drug))
 
 

@@ -16,13 +16,13 @@ from ..lexicon import (
     canonical_condition,
     canonical_drug,
     condition_synonyms,
-    contraindications_of,
+    find_past_withdrawal,
+    find_withdrawal,
     is_diagnostic,
-    past_withdrawal_of,
-    withdrawal_of,
+    list_contraindications,
 )
 from ..lexicon.drugs import belongs_to_class
-from ..lexicon.matching import content_words, stem, stems, stems_among
+from ..lexicon.matching import content_words, select_stems, stem, stems
 from ..questions import Question, routes_in
 from ..reading.document import Document, Sentence
 from ..reading.facts import purpose_at
@@ -122,7 +122,7 @@ class Candidate(BaseModel, frozen=True, extra="forbid"):
 
         It is shown and marked, but never as a leading candidate.
         """
-        return self.appraisal.quality == "refuted" or withdrawal_of(self.drug) is not None or is_barred(self.cautions)
+        return self.appraisal.quality == "refuted" or find_withdrawal(self.drug) is not None or is_barred(self.cautions)
 
     @property
     def is_preclinical(self) -> bool:
@@ -212,7 +212,7 @@ def appraise_candidates(
     candidates = []
     for drug, records in treatments.items():
         partners = set[str]().union(*(drugs for drugs in combined.values() if drug in drugs)) - {drug}
-        withdrawn = [withdrawals[drug]] if drug in withdrawals and not withdrawal_of(drug) else []
+        withdrawn = [withdrawals[drug]] if drug in withdrawals and not find_withdrawal(drug) else []
         candidates.append(
             _build_candidate(drug, records, entries[drug], phases.get(drug), question, partners, withdrawn, has_labels)
         )
@@ -374,7 +374,7 @@ def _mentions_any(record: Evidence, names: Sequence[str]) -> bool:
     if record.trial:
         words = [*words, *content_words(" ".join(record.trial.conditions))]
     stems_of = {name: frozenset(stems(name)) for name in names}
-    stems_present = frozenset(stems_among(words, frozenset().union(*stems_of.values())))
+    stems_present = frozenset(select_stems(words, frozenset().union(*stems_of.values())))
     for name, parts in stems_of.items():
         if parts <= stems_present:
             root = next(iter(parts), "")
@@ -536,14 +536,14 @@ def list_cautions(drug: str, conditions: Sequence[str], records: Iterable[Eviden
 
     Of labels these are the sentences that name one of the conditions.
     """
-    withdrawal = withdrawal_of(drug)
+    withdrawal = find_withdrawal(drug)
     caution_lines = [f"Withdrawn: {withdrawal}"] if withdrawal else []
     is_gone = bool(caution_lines)
-    returned = past_withdrawal_of(drug)
+    returned = find_past_withdrawal(drug)
     if returned:
         caution_lines.append(f"Once withdrawn: {returned}")
     names_it = find_namer(conditions)
-    for contraindication in contraindications_of(drug, conditions):
+    for contraindication in list_contraindications(drug, conditions):
         caution_lines.append(f"{contraindication.kind.capitalize()}: {contraindication}")
     for record in records:
         data = record.record

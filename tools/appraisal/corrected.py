@@ -252,9 +252,8 @@ def describe_words(
         lines.append(_describe_stance(stance, former))
     for correction in edited.applied:
         words.append(correction)
-        lines.append(
-            f"{correction.field}: {_write_value(correction.was)} → {_write_value(correction.value)} ({correction.by}{_note(correction)})"
-        )
+        change = f"{_write_value(correction.was)} → {_write_value(correction.value)}"
+        lines.append(f"{correction.field}: {change} ({correction.by}{_note(correction)})")
     for correction, why in edited.refused:
         words.append(correction)
         lines.append(

@@ -29,7 +29,7 @@ from functools import lru_cache
 from typing import Literal, NamedTuple, get_args
 
 from ..lexicon.matching import stems
-from ..lexicon.tree import Relation, find_in_tree, relation_of, tree_numbers
+from ..lexicon.tree import Relation, find_in_tree, find_relation, list_tree_numbers
 from ..questions import Question
 from ..reading.assembler import ASIDE, COMPLICATION
 from ..reading.document import Document
@@ -151,10 +151,10 @@ def _is_named(text: str, asked_condition: str) -> bool:
 
 def _find_relation(name: str, asked_condition: str) -> Relation:
     """Return what a condition is to the one asked about; of one that nobody knows, its words tell."""
-    relation = relation_of(name, asked_condition)
+    relation = find_relation(name, asked_condition)
     if (
         relation == "other"
-        and not tree_numbers(asked_condition)
+        and not list_tree_numbers(asked_condition)
         and frozenset(stems(asked_condition)) <= frozenset(stems(name))
     ):
         return "narrower"

@@ -8,12 +8,12 @@ from willowbark.tools.records.registry import kind_of
 
 from ..errors import ReadingStopped
 from ..lexicon import (
-    contraindicated_in,
-    contraindications_of,
     find_conditions,
     find_deeds,
     find_drug_classes,
     is_within,
+    list_contraindicated,
+    list_contraindications,
 )
 from ..lexicon.conditions import is_generic
 from ..questions import Question, speaks_of
@@ -166,7 +166,7 @@ def list_known_cautions(pool: Sequence[Evidence], question: Question) -> list[Wa
     class missing from the table gets the drugs in that class.
     """
     people = [*question.conditions, *filter(None, [question.population])]
-    tabled = [Warning("", drug, entry.kind.capitalize(), str(entry)) for drug, entry in contraindicated_in(people)]
+    tabled = [Warning("", drug, entry.kind.capitalize(), str(entry)) for drug, entry in list_contraindicated(people)]
     if not (question.names_all or question.drugs):
         is_any = question.kind != "harm"  # a contraindication is not an effect
         of_kind = [warning for warning in tabled if is_any or warning.heading == "Boxed warning"]
@@ -186,7 +186,7 @@ def list_known_cautions(pool: Sequence[Evidence], question: Question) -> list[Wa
             not own and is_alone and not people and drug not in labelled and question.kind in ON_HARM
         ):  # all its warnings
             contraindications = [
-                c for c in contraindications_of(drug, None) if question.kind != "harm" or c.kind == "boxed warning"
+                c for c in list_contraindications(drug, None) if question.kind != "harm" or c.kind == "boxed warning"
             ]
             if get_subject(question):
                 contraindications = [c for c in contraindications if _mentions(c.told, names_it)]

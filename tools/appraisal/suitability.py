@@ -19,11 +19,11 @@ from functools import cache
 
 from willowbark.tools.records.registry import kind_of
 
-from ..lexicon import canonical_drug, contraindications_of
+from ..lexicon import canonical_drug, list_contraindications
 from ..lexicon.conditions import canonical_condition
-from ..lexicon.drugs import not_for, tabled_conditions
+from ..lexicon.drugs import list_tabled_conditions, list_unsuited
 from ..lexicon.matching import compile_cues
-from ..lexicon.tree import relation_of
+from ..lexicon.tree import find_relation
 from ..questions import Question, speaks_of
 from ..questions.question import SEXES
 from ..reading.document import Document, Sentence
@@ -81,7 +81,7 @@ def list_bars(
 
 
 def _find_in_table(drug: str, group: str) -> Iterator[str]:
-    for contraindication in (*contraindications_of(drug, _names_alike(group)), *not_for(drug, group)):
+    for contraindication in (*list_contraindications(drug, _names_alike(group)), *list_unsuited(drug, group)):
         if contraindication.kind in _BARS or group in _FRAIL:
             yield f"{contraindication.kind}: {contraindication}"
 
@@ -91,12 +91,12 @@ def _names_alike(group: str) -> tuple[str, ...]:
     """Return the table's names for a group: its own, and those of what it is a form of."""
     if canonical_condition(group) is None:
         return (group,)
-    akin = (name for name in tabled_conditions() if canonical_condition(name) and _includes_group(name, group))
+    akin = (name for name in list_tabled_conditions() if canonical_condition(name) and _includes_group(name, group))
     return (group, *akin)
 
 
 def _includes_group(name: str, group: str) -> bool:
-    return relation_of(group, name) in COUNTED
+    return find_relation(group, name) in COUNTED
 
 
 def _find_in_entries(group: str, entries: Iterable[Evidence]) -> Iterator[str]:

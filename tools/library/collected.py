@@ -21,7 +21,7 @@ from pydantic import BaseModel
 from ..errors import UsageError
 from ..lexicon import common_drug_names, find_drugs
 from ..lexicon.matching import content_words
-from ..lexicon.variants import other_names, spelling_variants
+from ..lexicon.variants import list_other_names, list_spellings
 from ..questions.kinds import get_question_words
 from ..reading.screening import readable
 from ..reading.sections import TITLE, own_part, places
@@ -206,7 +206,7 @@ def _build_expression(query: str) -> str:
     names: list[str] = []
     for drug in find_drugs(query)[:_MAX_DRUGS]:
         names += common_drug_names(drug.name)
-    names += islice(other_names(query), _MAX_NAMES)
+    names += islice(list_other_names(query), _MAX_NAMES)
     terms = dict.fromkeys([*words, *(" ".join(content_words(name)) for name in names)])
     for term in list(terms):
         terms |= dict.fromkeys(_list_spellings(term))
@@ -219,7 +219,7 @@ def _list_spellings(term: str) -> Iterator[str]:
     """Yield a term with each of its words spelt otherwise."""
     words = term.split()
     for place, word in enumerate(words):
-        for form in spelling_variants(word):
+        for form in list_spellings(word):
             yield " ".join([*words[:place], form, *words[place + 1 :]])
 
 

@@ -34,7 +34,7 @@ from pydantic import BaseModel, Field
 from ..appraisal.appraised import list_condition_names
 from ..appraisal.candidates import APPROVED_PHASE, Candidate, is_condition, list_developed
 from ..lexicon import canonical_drug, drug_synonyms
-from ..lexicon.matching import content_words, stem, stems, stems_among
+from ..lexicon.matching import content_words, select_stems, stem, stems
 from ..questions import Question
 from ..questions.query import remove_syntax
 from ..reading.document import Document, Sentence
@@ -222,7 +222,7 @@ class SentenceIndex:
         self._holding = defaultdict[str, set[int]](set)
         for at, (_, sentence) in enumerate(self._sentences):
             symbols = _SYMBOL.findall(sentence.quote)
-            for word in (*symbols, *stems_among(content_words(sentence.quote), frozenset(stems_to_find))):
+            for word in (*symbols, *select_stems(content_words(sentence.quote), frozenset(stems_to_find))):
                 self._holding[word].add(at)
         self._on_condition = self._find_places(condition)
 

@@ -13,13 +13,13 @@ from itertools import takewhile
 from typing import Literal, NamedTuple
 
 from ..lexicon import (
-    asked_condition,
     canonical_class,
     canonical_condition,
     canonical_drug,
-    class_synonyms,
     common_drug_names,
     condition_synonyms,
+    find_described_condition,
+    list_class_synonyms,
 )
 from ..lexicon.conditions import find_known_conditions
 from ..lexicon.matching import phrase_key
@@ -242,14 +242,14 @@ def _find_concept(words: str) -> tuple[str, tuple[str, ...]] | None:
         return "prevention", _PREVENTION
     drug_class = canonical_class(words)
     if drug_class:
-        return f"class {drug_class}", class_synonyms(drug_class)
+        return f"class {drug_class}", list_class_synonyms(drug_class)
     condition = canonical_condition(words)
     if condition:
         return f"condition {condition}", condition_synonyms(condition)
     drug = canonical_drug(words)
     if drug:
         return f"drug {drug}", common_drug_names(drug)
-    described = asked_condition(words)
+    described = find_described_condition(words)
     if described and all(mention.name == described for mention in find_known_conditions(words)):
         return f"condition {described}", condition_synonyms(described)
     return None

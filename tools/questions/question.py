@@ -12,16 +12,16 @@ from ..lexicon import (
     canonical_class,
     canonical_condition,
     canonical_drug,
-    class_synonyms,
     find_conditions,
     find_deeds,
     find_drug_classes,
     find_drugs,
     find_people,
+    list_class_synonyms,
 )
 from ..lexicon.conditions import find_known_conditions, known_names
-from ..lexicon.drugs import drug_names
-from ..lexicon.matching import Mention, compile_cues, cue_regex, merge_mentions, read_table, stem, tokens
+from ..lexicon.drugs import load_drug_names
+from ..lexicon.matching import Mention, compile_cues, cue_regex, merge_mentions, read_table, split_tokens, stem
 from .kinds import (
     ON_HARM,
     QUESTIONS,
@@ -191,7 +191,7 @@ class Question:
         """Ask back for the first unknown property of drugs: "non-sedating drugs", "water pills"."""
         names = list(get_question_words("drugs in general"))
         for drug_class in self.drug_classes:
-            names += map(re.escape, class_synonyms(drug_class))
+            names += map(re.escape, list_class_synonyms(drug_class))
         general = "|".join(names)
         property_of_drugs = rf"(?:{_WITHOUT.pattern})(?=\s+(?:{general})\b)|\b\w+(?=\s+(?:pills?|tablets?)\b)"
         for match in re.finditer(property_of_drugs, normalise_text(self.text), re.IGNORECASE):
@@ -301,7 +301,7 @@ def parse_question(question: str) -> Question:
     classes = drop_repeats(name.name for name in included if name.kind == "class")
 
     unread = _list_unread(text, names)
-    is_search = not (drugs or classes or guess.sure >= SURE) and len(tokens(text)) <= LONGEST_SEARCH
+    is_search = not (drugs or classes or guess.sure >= SURE) and len(split_tokens(text)) <= LONGEST_SEARCH
     if is_search and conditions:  # "psoriasis elderly"
         kind = "treat"
     is_open = kind in ("treat", "prevent", "other") or (guess.sure < SURE and lacks_question(text, names))
@@ -394,7 +394,7 @@ def find_nearest_name(word: str, *, is_drug: bool = False) -> str | None:
 @cache
 def _group_known_words(is_drug: bool) -> Mapping[str, list[str]]:
     """Return known words by first letter: each word of a condition's names, and the single-word drug names."""
-    names = set(drug_names().synonyms)
+    names = set(load_drug_names().synonyms)
     if not is_drug:
         names.update(word.lower() for word in " ".join(known_names()).split())
     words = sorted(name for name in names if name.isalpha() and len(name) >= SHORTEST - 1)
@@ -435,7 +435,7 @@ def stand_alone(question: str, earlier: str) -> str:
         return _restate(before, replace(parsed, drugs=others, taking=taking), people if is_background else [])
     stem_of_question = question.strip().rstrip("?!. ")
     if has_own or (parsed.kind == "harm" and (own or drugs)):  # about a drug, in any context
-        keys = {token.key for token in tokens(question)}
+        keys = {token.key for token in split_tokens(question)}
         refers_back = not keys.isdisjoint(get_question_words("drugs named before"))
         is_whole = own or not drugs or (has_own and not refers_back)
         return question if is_whole else f"{stem_of_question} ({' and '.join(drugs)})?"
@@ -456,7 +456,7 @@ def lacks_question(text: str, names: Iterable[NamedEntity]) -> bool:
     """Whether a question says nothing but names and populations: "and in children?"."""
     covered = _mask_spans(text, [*_find_phrases(text), *(name[1:3] for name in names)])
     words = "".join(" " if is_covered else letter for letter, is_covered in zip(text, covered, strict=True))
-    return {token.key for token in tokens(words)} <= {*get_question_words("says nothing")}
+    return {token.key for token in split_tokens(words)} <= {*get_question_words("says nothing")}
 
 
 def _restate(before: Question, follow_up: Question, people: Sequence[str]) -> str:

@@ -7,7 +7,7 @@ from functools import lru_cache
 from ..lexicon import find_drugs
 from ..lexicon.drugs import is_class_member
 from ..lexicon.matching import cue_regex
-from ..lexicon.tree import relation_of
+from ..lexicon.tree import find_relation
 from .document import Document, Sentence
 from .numbers import figures, is_of_other_arm
 from .reading import QuotedPassage
@@ -184,7 +184,7 @@ class PassageContrast:
     def is_on_other_conditions(self, condition: str) -> bool:
         """Whether it names conditions, and none that is the one asked about, a form of it, or what it is a form of."""
         named = {name for name, *_ in Document.cut("", self.text).conditions}
-        return bool(named) and all(relation_of(name, condition) == "other" for name in named)
+        return bool(named) and all(find_relation(name, condition) == "other" for name in named)
 
     def is_denied_for(self, condition: str) -> bool:
         """Whether a clause that names a condition says that the drug did not work there, as others do not.

@@ -181,16 +181,16 @@ class Document:
     @cached_property
     def zones(self) -> list[str]:
         """Zone letter of each sentence: T, A, B, M, R or C. Without a heading, a learned head predicts it."""
-        from ..lexicon.heads import heads  # noqa: PLC0415  # keeps weights and numpy out of start-up
+        from ..lexicon.heads import load_heads  # noqa: PLC0415  # keeps weights and numpy out of start-up
 
-        head = heads()["zone"]
+        head = load_heads()["zone"]
         headings = {each.headed for each in self.sentences} - {None, "title"}
         trusted = {"title", *headings} if len(headings) >= 3 else {"title"}  # fewer do not make a structured abstract
         found = [ZONES[each.headed] if each.headed and each.headed in trusted else "" for each in self.sentences]
         for order, sentence in enumerate(self.sentences):
             if not found[order]:
                 words = [word for word in self.words[sentence.first : sentence.last] if word]
-                found[order] = head.best(zone_features(words, order, len(found)))
+                found[order] = head.choose_class(zone_features(words, order, len(found)))
         return found
 
     @cached_property

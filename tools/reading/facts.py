@@ -12,7 +12,7 @@ from functools import lru_cache
 from itertools import combinations, pairwise, product
 from typing import Literal, cast
 
-from ..lexicon.heads import Head, heads
+from ..lexicon.heads import Head, load_heads
 from ..lexicon.matching import cue_regex, read_table, split_names
 from .document import Document, Sentence
 from .numbers import figures, tells_figures
@@ -51,8 +51,8 @@ def facts_of(document: Document) -> Facts:
     """Predict a record's design and number of participants; of a title alone, only its types tell the design."""
     if not document.text.strip():
         return Facts(_pooled_by_type(document) or "other", None)
-    known = heads()
-    learned = cast(Design, known["design"].best(design_features(document)))
+    known = load_heads()
+    learned = cast(Design, known["design"].choose_class(design_features(document)))
     design = _settle_design(document, learned)
     found = candidates(document, learned)
     weight = weight_of(known["participants"]).get

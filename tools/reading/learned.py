@@ -14,7 +14,7 @@ from typing import NamedTuple, cast, get_args
 
 import numpy as np
 
-from ..lexicon.heads import Floats, softmax
+from ..lexicon.heads import Floats, compute_softmax
 from .condition_roles import build_role_row, flag_condition
 from .document import Document
 from .encoder import SENTENCES, States, encoder
@@ -92,7 +92,7 @@ class Weights:
         return self._predict("condition", row)
 
     def _predict(self, name: str, row: Floats) -> Floats:
-        return softmax(row @ self._found[name] + self._found[f"{name}.bias"])
+        return compute_softmax(row @ self._found[name] + self._found[f"{name}.bias"])
 
 
 def _pool_sentences(sentences: Mapping[int, Floats], zones: Sequence[str]) -> Floats:

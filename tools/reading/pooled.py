@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import onnxruntime
 
-from ..lexicon.heads import Floats, softmax
+from ..lexicon.heads import Floats, compute_softmax
 from .cut import (
     CutCondition,
     CutPair,
@@ -113,7 +113,7 @@ class PooledReader:
         counted = np.array([len(record.sentences) / 20], np.float32)
         joined = np.concatenate([*means, seen, carried, flags, counted])
         hidden = _gelu(self._apply("hidden", self._norm("norm", joined)))
-        fields = {name: softmax(self._apply(f"heads.{name}", hidden)) for name in FIELDS}
+        fields = {name: compute_softmax(self._apply(f"heads.{name}", hidden)) for name in FIELDS}
         orders = (sentence.order for sentence in record.sentences)
         return PairAnswer(fields, dict(zip(orders, map(float, pointed[0]), strict=True)))
 
@@ -132,7 +132,7 @@ class PooledReader:
             axis=1,
         )
         sentences = _gelu(self._apply("sentence", sentences) + self._apply("sentence_ask", query))
-        pointed = softmax(self._apply("point", sentences).T)
+        pointed = compute_softmax(self._apply("point", sentences).T)
         return pointed, (pointed @ self._apply("value", sentences)).ravel()
 
     def tell_condition(self, view: View) -> Floats:
@@ -145,7 +145,7 @@ class PooledReader:
         query = _gelu(self._apply("condition_ask", question))
         joined = np.concatenate([question, self._look(pooled, query)])
         hidden = _gelu(self._apply("condition_hidden", self._norm("condition_norm", joined)))
-        return softmax(self._apply("condition_role", hidden))
+        return compute_softmax(self._apply("condition_role", hidden))
 
     def _encode_condition_name(self, name: tuple[int, ...]) -> Floats:
         states, _ = self._session.run(None, {"pieces": np.array(name, np.int64)})
@@ -154,7 +154,7 @@ class PooledReader:
     def _look(self, pooled: PooledRecord, query: Floats) -> Floats:
         question = self._apply("look", query).reshape(LOOKS, 1, WIDTH // LOOKS)
         scores = question @ pooled.keys * np.float32((WIDTH // LOOKS) ** -0.5)
-        return np.asarray((softmax(scores) @ pooled.values).ravel(), np.float32)
+        return np.asarray((compute_softmax(scores) @ pooled.values).ravel(), np.float32)
 
     def _apply(self, name: str, states: Floats) -> Floats:
         return np.asarray(states @ self._heads[f"{name}.weight"] + self._heads[f"{name}.bias"], np.float32)

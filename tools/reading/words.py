@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from ..lexicon.heads import Floats, softmax
+from ..lexicon.heads import Floats, compute_softmax
 from .view import View
 
 BUCKETS = 2**20
@@ -100,7 +100,7 @@ class WordHead:
         is_known = self._buckets[rows] == buckets
         rows = rows[is_known]
         values = weigh(counts[is_known], self._rarity[rows])
-        return softmax(values @ self._weights[rows] + self._bias)
+        return compute_softmax(values @ self._weights[rows] + self._bias)
 
 
 def weigh(counts: NDArray[np.int64], rarity: Floats) -> Floats:
@@ -111,4 +111,4 @@ def weigh(counts: NDArray[np.int64], rarity: Floats) -> Floats:
 
 def join_verdicts(by_network: Floats, by_words: Floats, powers: Floats) -> Floats:
     """Multiply two probabilities of the same verdicts, each with its power, and scale the sums to 1."""
-    return softmax(powers[0] * np.log(by_network + 1e-6) + powers[1] * np.log(by_words + 1e-6))
+    return compute_softmax(powers[0] * np.log(by_network + 1e-6) + powers[1] * np.log(by_words + 1e-6))
