@@ -93,7 +93,7 @@ def _deny_direction(line: ShownLine) -> str:
         return "it has no quote"
     passage = PassageContrast(line.passage)
     if line.result in GAINS:
-        if passage.names(line.drug) and (passage.is_denied(line.drug) or passage.is_rival(line.drug)):
+        if passage.mentions(line.drug) and (passage.is_denied(line.drug) or passage.is_rival(line.drug)):
             return "its quote says that it did less, or not more"
         if denies_effect(line.passage) or not says(GAIN, line.passage):
             return "its quote tells of no benefit"

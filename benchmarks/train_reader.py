@@ -30,9 +30,9 @@ from sklearn.preprocessing import StandardScaler
 
 from willowbark.tools.lexicon.heads import compute_softmax
 from willowbark.tools.reading.document import Document
-from willowbark.tools.reading.encoder import States, encoder
+from willowbark.tools.reading.encoder import States, load_encoder
 from willowbark.tools.reading.fields import FIELDS
-from willowbark.tools.reading.learned import SHOWN, Weights
+from willowbark.tools.reading.learned import THRESHOLD, Weights
 from willowbark.tools.reading.view import View
 
 WEIGHTS = Path(__file__).resolve().parent.parent / "tools" / "reading" / "reader.npz"
@@ -62,7 +62,7 @@ def states_of(name: str, cases: Sequence[Case], kept: Path | None) -> list[tuple
     found = []
     for case in cases:
         page = Document.cut(case.title, case.text, case.types)
-        found.append((encoder().of_view(View(page, case.drug, case.condition)), page.zones))
+        found.append((load_encoder().encode(View(page, case.drug, case.condition)), page.zones))
     if path:
         path.write_bytes(pickle.dumps(found))
     return found
@@ -241,7 +241,7 @@ def main() -> None:  # noqa: PLR0915  # steps in a row
     certain = np.array([*(each.sure for each in left), *(True for _ in met[placebo])])
     every = np.concatenate([told["verdict"], chances[placebo]])
     shown_from = find_thresholds(every, truth, certain)
-    stored |= {f"{SHOWN}{name}": np.array(least) for name, least in shown_from.items()}
+    stored |= {f"{THRESHOLD}{name}": np.array(least) for name, least in shown_from.items()}
     against, for_it = (
         (chances.argmax(1) == names.index(name)) & (chances[:, names.index(name)] >= shown_from[name]) & placebo
         for name in ("contradicts", "supports")

@@ -34,8 +34,8 @@ from willowbark.tools.reading.corrections import (
     Correction,
     CorrectionBook,
     append_corrections,
-    corrections_beside,
-    name_person,
+    find_corrections_file,
+    find_person,
     read_corrections,
 )
 from willowbark.tools.records.evidence import Evidence
@@ -97,13 +97,13 @@ def test_a_file_whose_last_line_is_open_gets_its_own_line(tmp_path: Path) -> Non
 
 
 def test_corrections_stand_beside_the_workspace_folder_where_git_sees_them(tmp_path: Path) -> None:
-    assert corrections_beside(tmp_path / ".willowbark" / "ledger.db") == tmp_path / CORRECTIONS_FILE
-    assert corrections_beside(tmp_path / "ours.db") == tmp_path / CORRECTIONS_FILE
+    assert find_corrections_file(tmp_path / ".willowbark" / "ledger.db") == tmp_path / CORRECTIONS_FILE
+    assert find_corrections_file(tmp_path / "ours.db") == tmp_path / CORRECTIONS_FILE
 
 
 def test_who_corrects_comes_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("WILLOWBARK_PERSON", "  Anna   Berg ")
-    assert (name_person(), name_person("Ben")) == ("Anna Berg", "Ben")
+    assert (find_person(), find_person("Ben")) == ("Anna Berg", "Ben")
 
 
 # --- who is right ---
@@ -553,7 +553,7 @@ def test_setting_a_drug_aside_at_the_approval_is_a_correction(tmp_path: Path, mo
     approver = ApproverAgent(approve=decide, via="terminal")
     path = tmp_path / DEFAULT_PATH
     asyncio.run(research(QUESTION, ledger=path, approve=approver, **OPTIONS))
-    book = read_corrections(corrections_beside(path))
+    book = read_corrections(find_corrections_file(path))
     assert [(each.change, each.drug, each.who, each.note) for each in book.all] == [
         ("set aside", dropped[0], "Anna", "allergy")
     ]

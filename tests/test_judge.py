@@ -41,7 +41,7 @@ from willowbark.tools.appraisal.candidates import Candidate, appraise_candidates
 from willowbark.tools.appraisal.certainty import CertaintyLevel, appraise_candidate
 from willowbark.tools.appraisal.judgement import JudgedDrug, JudgeView, StruckRow, judge_candidates
 from willowbark.tools.questions import parse_question
-from willowbark.tools.reading.corrections import Correction, CorrectionBook, now
+from willowbark.tools.reading.corrections import Correction, CorrectionBook, get_time
 from willowbark.tools.search import SourceReply, Status
 
 
@@ -188,7 +188,7 @@ async def test_what_a_judge_strikes_counts_for_nothing_and_whom_a_drug_is_not_fo
     assert (found.appraisal.supporting, struck.appraisal.supporting) == ([TRIAL.key], [])
     assert struck.appraisal.notes == [f"Left out: {TRIAL.key} was struck by the judge: It is a subgroup."]
     undone = Correction(
-        change="count", record=TRIAL.key, drug="propranolol", condition="migraine", who="Anna", at=now()
+        change="count", record=TRIAL.key, drug="propranolol", condition="migraine", who="Anna", at=get_time()
     )
     book = CorrectionBook([undone])
     [counted] = judge_candidates([found], JudgeView(by="m", struck=[row]), book, ["migraine"])

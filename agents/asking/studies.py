@@ -16,7 +16,7 @@ from willowbark.tools.appraisal import Direction
 from willowbark.tools.appraisal.views import GAP
 from willowbark.tools.lexicon import canonical_drug, find_drugs
 from willowbark.tools.reading.assembler import find_estimate
-from willowbark.tools.reading.numbers import drugs_dosed, is_bare, is_of_other_arm, is_of_other_kind, spelled_number
+from willowbark.tools.reading.numbers import find_dosed_drugs, is_bare, is_of_other_arm, is_of_other_kind, parse_number
 from willowbark.tools.reading.passages import denies_effect, find_wrong_use
 from willowbark.tools.reading.reading import QuotedPassage
 from willowbark.tools.reading.screening import addressed_to_machines, tells_what_to_do
@@ -276,10 +276,10 @@ class _Check:
         numbers = {int(re.sub(r"[, ]", "", number)) for number in _NUMBER.findall(self._text)}
         words = re.findall(r"[a-z]+", self._text)
         for start, word in enumerate(words):
-            if spelled_number(word) is None:
+            if parse_number(word) is None:
                 continue
             for end in range(start + 1, start + MOST_NUMBER_WORDS + 1):
-                number = spelled_number(" ".join(words[start:end]))
+                number = parse_number(" ".join(words[start:end]))
                 numbers |= set() if number is None else {number}
         return frozenset(numbers)
 
@@ -327,7 +327,7 @@ class _Check:
             for start, end in sentence_spans(text):
                 near = [mention for mention in mentions if start <= mention.start < end]
                 for hit in written.finditer(text, start, end):
-                    if not near or set(drugs) & drugs_dosed(text, *hit.span(), near):
+                    if not near or set(drugs) & find_dosed_drugs(text, *hit.span(), near):
                         return " ".join(hit.group().split())
         self._emptied.append("dose does not stand so beside its drug")
         return ""
@@ -481,7 +481,7 @@ def _explain_missing(figure: str, text: str, drugs: Sequence[str], what: str) ->
     hits = [hit.span() for hit in _make_finder(figure).finditer(text)]
     if not hits:
         return "does not stand so in the sentence or row quoted for it"
-    if not any(map(str.isdigit, figure)) and not any(map(spelled_number, figure.split())):
+    if not any(map(str.isdigit, figure)) and not any(map(parse_number, figure.split())):
         return "has no figure"
     if is_of_other_kind(what, figure):
         return "is a figure of something else"

@@ -299,7 +299,7 @@ def count_flow(material: Material) -> Flow:
     excluded_by_decision -= appraised
     off_topic = {reading.key for reading in material.dossier.readings if reading.match == "other"}
     corrections = material.readings.corrections
-    identified["people"] = len(corrections.added_records(list_conditions(question)))
+    identified["people"] = len(corrections.list_added(list_conditions(question)))
     versions = 0
     for record in material.pool:
         identified[record.citation.source] += record.record.fetched_as is not None

@@ -24,7 +24,7 @@ from rich.text import Text
 
 from willowbark.tools.errors import UsageError
 from willowbark.tools.local_files import read_json_file
-from willowbark.tools.reading.corrections import corrections_beside
+from willowbark.tools.reading.corrections import find_corrections_file
 from willowbark.tools.reading.store import STORE_FILE
 from willowbark.tools.whole_file import write_file
 
@@ -208,7 +208,7 @@ def _repeat(watch: Watch, tell: Callable[[str], None], complain: Callable[[str],
         complain(f"library {library}: {line}")
     store = watch.place.parent.parent / STORE_FILE
     try:
-        words = corrections_beside(store)
+        words = find_corrections_file(store)
         report = asyncio.run(research(options, fresh=True, studies=store, corrections=words)).model_dump(mode="json")
     except RunFailed as error:
         raise UsageError(str(error)) from None

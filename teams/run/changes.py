@@ -21,8 +21,8 @@ from willowbark.tools.reading.corrections import (
     CorrectionBook,
     ErrorKind,
     ExclusionReason,
-    name_person,
-    now,
+    find_person,
+    get_time,
 )
 from willowbark.tools.reading.reading import Direction, StudyDesign
 from willowbark.tools.records.evidence import Evidence, checked_identifier
@@ -119,7 +119,7 @@ class RunToCorrect:
             raise UsageError("say one thing: what the record says, a field, exclude, add, count, set aside, or undo")
         drug = _find_drug(request.drug)
         common: dict[str, Any] = {"note": request.note, "seconds": request.seconds, "error": request.error}
-        common |= {"who": who, "at": now()}
+        common |= {"who": who, "at": get_time()}
         condition = "" if request.every_condition else self._condition
         if request.undo:
             return self._take_back(request, drug, who)
@@ -209,7 +209,7 @@ class RunToCorrect:
         if not words:
             what = record_name(key) if key else drug or "anything"
             raise UsageError(f"{who} has said nothing of {what}; `willowbark correct last --list` shows who said what")
-        return [word.model_copy(update={"withdrawn": True, "at": now()}) for word in words]
+        return [word.model_copy(update={"withdrawn": True, "at": get_time()}) for word in words]
 
 
 def key_of(name: str) -> str:
@@ -258,6 +258,6 @@ def parse_value(text: str) -> JsonValue:
 
 def corrections_of(run: RunToCorrect, requests: Sequence[ChangeRequest], by: str | None = None) -> list[Correction]:
     """Turn requests into corrections by one person, without repeats; UsageError for the first that does not fit."""
-    who = name_person(by)
+    who = find_person(by)
     found = [correction for request in requests for correction in run.to_correction(request, who)]
     return list({correction.subject: correction for correction in found}.values())

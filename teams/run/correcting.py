@@ -23,9 +23,9 @@ from willowbark.tools.reading.corrections import (
     Correction,
     CorrectionBook,
     append_corrections,
-    corrections_beside,
-    name_person,
-    now,
+    find_corrections_file,
+    find_person,
+    get_time,
     read_corrections,
 )
 from willowbark.tools.reading.store import STORE_FILE, StudyShelf
@@ -79,13 +79,13 @@ async def correct_run(
     if ledger.path is None:
         raise LedgerError("a run in memory keeps no corrections; ask with a ledger in a file")
     former = former_report(run_id, ledger)
-    path = corrections_beside(ledger.path)
+    path = find_corrections_file(ledger.path)
     if corrections:
         append_corrections(path, corrections)
     run = ledger.run(run_id)
-    book = read_corrections(path).on_conditions(list_conditions(parse_question(run.question)))
+    book = read_corrections(path).select_conditions(list_conditions(parse_question(run.question)))
     made = await make_corrected(run_id, ledger, book, former)
-    ledger.keep_corrected(run_id, book.to_content(), made.report, made.taken)
+    ledger.keep_corrected(run_id, book.write_content(), made.report, made.taken)
     if root is not None and (root / run_id).is_dir():
         output = Settings.restored(run.settings).output
         RunFolder.open(root, run_id).write_report(made.report, output)
@@ -122,11 +122,11 @@ async def ask_changes(
         raise LedgerError(f"run {run_id} has no report yet; `willowbark resume {run_id}` finishes it")
     report = restore(ResearchReport, content, "report")
     pool = merge(record for found in findings_of(ledger.turns(run_id)) for record in found.records)
-    book = read_corrections(corrections_beside(ledger.path))
+    book = read_corrections(find_corrections_file(ledger.path))
     corrections = list[Correction]()
     added = [request for request in requests if request.add]
     if added:
-        who = name_person(by)
+        who = find_person(by)
         conditions = list_conditions(parse_question(run.question))
         for request in added:
             for record in await _find_records(request, Settings.restored(run.settings), endpoints):
@@ -140,7 +140,7 @@ async def ask_changes(
                         value=value,
                         note=request.note,
                         who=who,
-                        at=now(),
+                        at=get_time(),
                     )
                 )
     others = [request for request in requests if not request.add]

@@ -46,9 +46,9 @@ from willowbark.tools.reading.corrections import (
     Correction,
     CorrectionBook,
     append_corrections,
-    corrections_beside,
-    name_person,
-    now,
+    find_corrections_file,
+    find_person,
+    get_time,
     read_corrections,
 )
 from willowbark.tools.reading.store import STORE_FILE, StudyShelf
@@ -258,9 +258,9 @@ class Course:
         path = self._find_corrections()
         if path is None or journal.replaying or self._earlier:
             return CorrectionBook()
-        corrections = read_corrections(path).on_conditions(list_conditions(parse_question(self.question)))
+        corrections = read_corrections(path).select_conditions(list_conditions(parse_question(self.question)))
         if corrections:
-            journal.keep_reading(CORRECTIONS, corrections.to_content())
+            journal.keep_reading(CORRECTIONS, corrections.write_content())
         return corrections
 
     def _find_corrections(self) -> Path | None:
@@ -268,7 +268,7 @@ class Course:
         if self.options.corrections is not None:
             return self.options.corrections
         ledger = self.journal.ledger_path
-        return None if ledger is None else corrections_beside(ledger)
+        return None if ledger is None else find_corrections_file(ledger)
 
     def _keep_decision(self, message: BaseChatMessage) -> None:
         """Keep as corrections that a person set drugs aside, for later runs on the condition."""
@@ -277,9 +277,11 @@ class Course:
             return
         condition = list_conditions(parse_question(self.question))[0]
         try:
-            who = name_person()
+            who = find_person()
             words = [
-                Correction(change="set aside", drug=each.name, condition=condition, note=each.reason, who=who, at=now())
+                Correction(
+                    change="set aside", drug=each.name, condition=condition, note=each.reason, who=who, at=get_time()
+                )
                 for each in message.content.set_aside
             ]
             if words:

@@ -19,8 +19,8 @@ from ..questions import Question, speaks_of
 from ..reading.assembler import assemble_study
 from ..reading.corrections import CorrectionBook, Ruling
 from ..reading.document import Document
-from ..reading.facts import purpose_at, study_design
-from ..reading.numbers import figures
+from ..reading.facts import convert_design, find_purpose
+from ..reading.numbers import list_figures
 from ..reading.reading import RANDOMISED, Direction, IndicationKind, Reading, StudyDesign, direction_of
 from ..reading.registered import registered_design
 from ..reading.sections import is_full_text, opening_results, section_of
@@ -266,7 +266,7 @@ class Readings:
         people = own.participants if by_model.participants is None else by_model.participants
         changes: dict[str, object] = {"key": record.key, "design": own.design, "participants": people}
         changes["values"] = tuple(value for value in by_model.values if holds(value.quote, value.section))
-        if own.verdict == by_model.verdict and not any(figures(passage.text) for passage in by_model.passages):
+        if own.verdict == by_model.verdict and not any(list_figures(passage.text) for passage in by_model.passages):
             changes["in_figures"] = own.in_figures
         return by_model.model_copy(update=changes), own
 
@@ -621,7 +621,7 @@ def _build_item(
         decided = stop in _FOR_CAUSE or has_result or direction_of(reading.verdict) in DECIDED
         design = registered_design(trial) if decided else StudyDesign.registry_entry
     else:
-        design = study_design(reading.design, document.whole, data.get("mesh_terms") or (), reading.participants)
+        design = convert_design(reading.design, document.whole, data.get("mesh_terms") or (), reading.participants)
     tested = reading.role not in _NOT_TESTED
     direction = _DIRECTIONS[stance.says]
     if direction in DECIDED and not reading.sure:
@@ -686,4 +686,4 @@ def _is_titled(record: Evidence, question: Question) -> bool:
 def _prevents(document: Document, reading: Reading) -> bool:
     """Whether a record uses the drug for prevention, where it reports the result."""
     quotes = [passage.text for passage in reading.passages] or [""]
-    return any(purpose_at(document, quote) == "prevention" for quote in quotes)
+    return any(find_purpose(document, quote) == "prevention" for quote in quotes)

@@ -25,7 +25,7 @@ from ..lexicon.drugs import belongs_to_class
 from ..lexicon.matching import content_words, select_stems, stem, stems
 from ..questions import Question, routes_in
 from ..reading.document import Document, Sentence
-from ..reading.facts import purpose_at
+from ..reading.facts import find_purpose
 from ..reading.reading import Direction
 from ..reading.screening import readable
 from ..records import Disease, Drug, DrugApproval, Label, Mechanism
@@ -521,7 +521,7 @@ def classify_drug(question: Question, phase: float | None, records: Iterable[Evi
         uses = split_label(record).get("Indications and usage", "") if isinstance(record.record, Label) else ""
         document = Document.cut("", uses)
         for use in filter(names_it, document.sentences):
-            if question.is_preventive and purpose_at(document, use.quote) == "relief":
+            if question.is_preventive and find_purpose(document, use.quote) == "relief":
                 is_for_relief = True
             elif "not" not in use.signs:
                 return "established"

@@ -136,7 +136,7 @@ def _find_comparison(content: Mapping[str, Any], number: str | None, path: str) 
 def add_records(pool: Sequence[Evidence], book: CorrectionBook, conditions: Sequence[str]) -> list[Evidence]:
     """Return a pool with the records that people added for a question's conditions, those that it lacks."""
     identifiers = set[str]().union(*({record.key, *record.identifiers} for record in pool))
-    added = book.added_records(conditions)
+    added = book.list_added(conditions)
     return [*pool, *(record for record in added if identifiers.isdisjoint({record.key, *record.identifiers}))]
 
 

@@ -31,7 +31,7 @@ from typing import Literal, NamedTuple, get_args
 from ..lexicon.matching import stems
 from ..lexicon.tree import Relation, find_in_tree, find_relation, list_tree_numbers
 from ..questions import Question
-from ..reading.assembler import ASIDE, COMPLICATION
+from ..reading.assembler import COMPLICATION, ELSEWHERE
 from ..reading.document import Document
 from ..records.study import Aim, Comparison, StatedView, Study
 
@@ -121,8 +121,8 @@ def _split(topic: Topic) -> _Parts:
     text = topic.condition
     if text.startswith(COMPLICATION):
         return _Parts("", text.removeprefix(COMPLICATION), topic.people)
-    if text.startswith(ASIDE):
-        return _Parts("", "", text.removeprefix(ASIDE))
+    if text.startswith(ELSEWHERE):
+        return _Parts("", "", text.removeprefix(ELSEWHERE))
     target, people = _cut(text, _IN_PEOPLE)
     target, cause = _cut(target, _LED_TO)
     before = _LEADING_TO.search(target)

@@ -19,7 +19,7 @@ from ..lexicon.conditions import is_generic
 from ..questions import Question, speaks_of
 from ..questions.kinds import ON_HARM, asks_yes_or_no
 from ..reading.document import Document, Sentence
-from ..reading.numbers import figures
+from ..reading.numbers import list_figures
 from ..reading.reading import Reading
 from ..reading.text import says, sentences
 from ..records import Drug, Label
@@ -214,7 +214,7 @@ def list_harm_sentences(record: Evidence, drug: str) -> list[str]:
     on_harm = [result for result in results if "harm" in result.signs and drug in result.drugs]
     return [
         sentence.text
-        for sentence in sorted(on_harm, key=lambda sentence: (len(sentence.drugs), not figures(sentence.text)))
+        for sentence in sorted(on_harm, key=lambda sentence: (len(sentence.drugs), not list_figures(sentence.text)))
     ]
 
 

@@ -19,7 +19,7 @@ from pydantic import BaseModel
 from ..reading.assembler import PLACEBO, UNKNOWN, UNTREATED
 from ..reading.contrast import UNNAMED, PassageContrast
 from ..reading.document import Document, Sentence
-from ..reading.numbers import EffectSize, effect_sizes
+from ..reading.numbers import EffectSize, find_effect_sizes
 from ..reading.participants import numbers_of
 from ..reading.reading import Comparator, Primary
 from ..reading.sections import is_full_text
@@ -226,7 +226,7 @@ def _read_figures(
 ) -> tuple[tuple[EffectSize, ...], tuple[str, ...]]:
     if passage is None:
         return (), ()
-    sizes = effect_sizes(Document.cut("", passage.text).lines, drug)
+    sizes = find_effect_sizes(Document.cut("", passage.text).lines, drug)
     sure = [size for size in sizes if size.ci_low is not None or size.p is not None]
     start = passage.start
     mentions = document.drugs if document and start is not None and passage.end is not None else ()

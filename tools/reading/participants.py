@@ -12,7 +12,7 @@ from itertools import takewhile
 
 from ..lexicon.matching import cue_list
 from .document import Document, Sentence
-from .numbers import NUMBER_WORDS, spelled_number
+from .numbers import NUMBER_WORDS, parse_number
 from .text import says
 
 _PEOPLE = frozenset(
@@ -75,7 +75,7 @@ def numbers_of(document: Document, sentence: Sentence) -> Iterator[Number]:
                     and tokens[at - 1].text in ("hundred", "thousand"))
             ):  # fmt: skip
                 at += 1
-            value = spelled_number(" ".join(token.text for token in tokens[first:at]))
+            value = parse_number(" ".join(token.text for token in tokens[first:at]))
         behind = tokens[at].text if at < sentence.last else ""
         if value is None or not 1 <= value <= _LARGEST or behind in _UNITS:
             continue

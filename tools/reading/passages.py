@@ -8,7 +8,7 @@ did worse 5: its sentence may be true of the other arm.
 import re
 
 from .document import Document
-from .learned import effect_chances
+from .learned import rate_effect
 from .text import says
 
 LEAST_CHANCE = 0.05
@@ -40,7 +40,7 @@ def find_wrong_use(passage: str, drug: str, condition: str) -> str:
         return "the p value of its sentence is one of chance"
     if is_significant:
         return ""
-    chances = effect_chances(Document.cut("", passage), drug, condition)
+    chances = rate_effect(Document.cut("", passage), drug, condition)
     if chances["better"] < LEAST_CHANCE:
         return "its sentence says nothing of the kind"
     return ""

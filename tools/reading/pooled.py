@@ -23,9 +23,9 @@ from .cut import (
     cut_pair,
     cut_record,
     find_names,
-    flag_condition,
-    flag_pair,
-    flag_sentences,
+    list_condition_flags,
+    list_pair_flags,
+    list_sentence_flags,
 )
 from .document import Document
 from .fields import FIELDS
@@ -100,7 +100,7 @@ class PooledReader:
         pair = cut_pair(record, view, self.pieces)
         drug = pair.drug or pair.classes
         condition = pair.condition
-        flags = np.array(flag_pair(record, pair), np.float32)
+        flags = np.array(list_pair_flags(record, pair), np.float32)
         means = [
             _average(pooled, drug),
             _average(pooled, condition.places),
@@ -127,7 +127,7 @@ class PooledReader:
                 pooled.states[record.starts],
                 _average_in_sentences(pooled, pair.drug or pair.classes),
                 _average_in_sentences(pooled, pair.condition.places),
-                flag_sentences(record, pair),
+                list_sentence_flags(record, pair),
             ],
             axis=1,
         )
@@ -139,7 +139,7 @@ class PooledReader:
         """Tell which part a view's condition plays in its record: probabilities in the order of `CONDITION_ROLES`."""
         pooled = self.read(view.document, view.drug)
         condition: CutCondition = cut_condition(pooled.record, view, self.pieces)
-        flags = np.array(flag_condition(pooled.record, condition), np.float32)
+        flags = np.array(list_condition_flags(pooled.record, condition), np.float32)
         name = self._encode_name(condition.name)
         question = np.concatenate([_average(pooled, condition.places), name, pooled.states[0], flags])
         query = _gelu(self._apply("condition_ask", question))
