@@ -36,7 +36,7 @@ from willowbark.tools.reading.document import Document
 from willowbark.tools.reading.encoder import load_encoder
 from willowbark.tools.reading.fields import FIELDS
 from willowbark.tools.reading.learned import load_weights
-from willowbark.tools.reading.outcomes import higher_is_better
+from willowbark.tools.reading.outcomes import is_higher_better
 from willowbark.tools.reading.reading import Effect, Reading
 from willowbark.tools.reading.view import View
 from willowbark.tools.records.evidence import Citation, Evidence
@@ -136,7 +136,7 @@ def direction_of(effect: Effect, outcome: str) -> str:
     """
     if effect == "no_difference":
         return "no difference"
-    return "higher" if (effect == "better") == bool(higher_is_better(outcome)) else "lower"
+    return "higher" if (effect == "better") == bool(is_higher_better(outcome)) else "lower"
 
 
 def certainty_of(studies: Sequence[tuple[Evidence, Reading]], agreeing: Effect, asked: Comparison) -> str:

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Literal
 
 from willowbark.tools.appraisal import Direction, PostedFinding, find_posted_result
-from willowbark.tools.reading.outcomes import posted_number
+from willowbark.tools.reading.outcomes import parse_posted_number
 from willowbark.tools.reading.registered import read_registered_trial
 from willowbark.tools.records.evidence import Evidence
 from willowbark.tools.records.study import Study
@@ -60,7 +60,7 @@ def count_estimates(record: Evidence, study: Study) -> tuple[int, int]:
     outcomes = results.get("primary_outcomes", ()) if results else ()
     analyses = [analysis for outcome in outcomes for analysis in outcome.get("analyses", ())]
     pairs = [analysis for analysis in analyses if len(analysis.get("groups", ())) == 2]
-    posted = sum(posted_number(analysis.get("effect_value")) is not None for analysis in pairs)
+    posted = sum(parse_posted_number(analysis.get("effect_value")) is not None for analysis in pairs)
     carried = sum(
         row.versus is not None and row.estimate is not None and row.estimate.value is not None
         for row in study.comparisons

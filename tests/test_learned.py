@@ -15,7 +15,7 @@ from willowbark.tools.reading.document import Document
 from willowbark.tools.reading.encoder import LONGEST, cut_view, load_encoder
 from willowbark.tools.reading.fields import FIELDS
 from willowbark.tools.reading.learned import LearnedReader, _find_quoted, find_consistent
-from willowbark.tools.reading.reading import Comparator, Effect, Match, OutcomeKind, Role, verdict_from
+from willowbark.tools.reading.reading import Comparator, Effect, Match, OutcomeKind, Role, derive_verdict
 from willowbark.tools.reading.view import Pieces, View
 
 TITLE = "Propranolol in migraine: a placebo-controlled trial"
@@ -42,7 +42,7 @@ fields = st.tuples(
 @given(fields)
 def test_the_table_never_makes_more_of_fields_than_they_say(found: tuple) -> None:
     role, _, kind, _, effect, hedged, non_inferior = found
-    verdict = verdict_from(*found)
+    verdict = derive_verdict(*found)
     told_of = role not in ("cause", "background", "outcome", "other_use", "not_a_drug_here")
     if not told_of or kind in ("harm", "process", "none"):
         assert verdict == "none"
@@ -75,7 +75,7 @@ def test_a_failure_quoted_from_a_sentence_on_another_drug_alone_is_not_sure() ->
     ],
 )
 def test_the_table(role: Role, comparator: Comparator, effect: Effect, verdict: str) -> None:
-    assert verdict_from(role, "same", "efficacy", comparator, effect, False, False) == verdict
+    assert derive_verdict(role, "same", "efficacy", comparator, effect, False, False) == verdict
 
 
 def test_a_page_shows_the_drug_asked_about_and_hides_its_name() -> None:
@@ -94,7 +94,7 @@ def test_headings_say_what_sentences_are_for() -> None:
 def test_the_fields_lead_to_the_verdict_they_were_chosen_for(verdict: str, seed: int) -> None:
     random = np.random.default_rng(seed)
     told = {name: random.dirichlet(np.ones(len(each))).astype(np.float32) for name, each in FIELDS.items()}
-    assert verdict_from(*find_consistent(verdict, told)) == verdict
+    assert derive_verdict(*find_consistent(verdict, told)) == verdict
 
 
 LETTERS = st.text("abcdefghijklmnopqrstuvwxyz", min_size=1, max_size=12)

@@ -37,7 +37,7 @@ from willowbark.tools.appraisal.appraised import Readings
 from willowbark.tools.appraisal.candidates import appraise_candidates
 from willowbark.tools.appraisal.deciding import find_deciding
 from willowbark.tools.questions import parse_question
-from willowbark.tools.reading.sections import WHOLE_SHOWN, places, why_whole
+from willowbark.tools.reading.sections import MOST_OF_WHOLE, get_whole_reason, places
 from willowbark.tools.records.enclosure import new_marker
 from willowbark.tools.records.evidence import Evidence
 from willowbark.tools.toolbox import GetPaper, ToolReply, full_text_query
@@ -115,7 +115,7 @@ async def test_the_records_that_decide_are_shown_whole_and_the_others_in_excerpt
     texts = [each for each in extended.records if places(each)]
 
     assert len(texts) == TEXTS_READ
-    assert {each.key: why_whole(each) for each in texts if why_whole(each)} == {"pmid:1": "pivotal trial"}
+    assert {each.key: get_whole_reason(each) for each in texts if get_whole_reason(each)} == {"pmid:1": "pivotal trial"}
     assert len(shown["pmid:1"]["results"][0]) > 100 * len(FILLER.strip())
     assert shown["pmid:1"]["results"][0].endswith(LAST)
     assert shown["pmid:1"]["tables"][0].count("Week") == 120
@@ -130,7 +130,7 @@ async def test_in_economy_nothing_is_shown_whole_unless_somebody_asks_for_it() -
         [extended] = await run.with_full_texts(ASKED, [reply(trial(1, "Propranolol"))])
     [wanted] = to_read([whole(LAST, "asked for")], ASKED, in_short=True)
 
-    assert [why_whole(each) for each in extended.records] == [""]
+    assert [get_whole_reason(each) for each in extended.records] == [""]
     assert wanted.line["results"] == [f"Results: [r1] {LAST}"]
 
 
@@ -193,7 +193,7 @@ async def test_the_full_text_of_a_paper_comes_with_it_to_who_asks_for_it() -> No
 
     assert (asked_for.asked, alone.asked) == (full_text_query("99999951"), "99999951")
     assert [place.text for place in places(record_of)] == [LAST]
-    assert why_whole(record_of) == "asked for"
+    assert get_whole_reason(record_of) == "asked for"
     assert [places(each) for each in alone.records] == [[]]
 
 
@@ -287,5 +287,5 @@ async def test_a_report_says_which_texts_were_read_whole_in_how_many_prompts_and
     )
     [spent] = [turn for turn in report.usage if turn.agent == TEXTS]
     assert f" characters in 3 prompts, {spent.tokens:,} tokens, ${spent.cost_usd:.4f}." in said
-    assert spent.prompt_tokens > 3 * WHOLE_SHOWN // 4
+    assert spent.prompt_tokens > 3 * MOST_OF_WHOLE // 4
     assert [line for line in report.limitations if "was left out for its length" in line], report.limitations

@@ -35,7 +35,7 @@ from willowbark.agents.autogen import (
     openai_server,
 )
 from willowbark.tools.errors import WillowbarkError
-from willowbark.tools.questions import QuestionError, parse_question, understood_question
+from willowbark.tools.questions import QuestionError, check_question, parse_question
 from willowbark.tools.records.enclosure import GUIDANCE, visible
 
 from .drafts import QuestionDraft, make_strict
@@ -242,7 +242,7 @@ async def understand(
     try:
         answer = await asyncio.wait_for(asking, timeout_s)
         if answer.given is not None and answer.given.kind != "none":
-            return understood_question(answer.given.in_words), answer.usage
+            return check_question(answer.given.in_words), answer.usage
     except TimeoutError:
         raise QuestionError(f"{objection}; the model did not answer within {timeout_s:g} s") from None
     except asyncio.CancelledError:

@@ -26,7 +26,7 @@ from willowbark.tools.questions import Question, parse_question
 from willowbark.tools.reading.document import Document
 from willowbark.tools.reading.reading import Reading
 from willowbark.tools.reading.screening import readable
-from willowbark.tools.reading.sections import WHOLE_SHOWN, excerpted, places, why_whole
+from willowbark.tools.reading.sections import MOST_OF_WHOLE, get_whole_reason, make_excerpt, places
 from willowbark.tools.records.card import STUDIES
 from willowbark.tools.records.enclosure import enclose_lines, unmarked
 from willowbark.tools.records.evidence import Evidence
@@ -108,11 +108,11 @@ class ToRead:
     def _full_text(self) -> dict[str, list[tuple[str, dict[str, str]]]]:
         """What is shown of the full text under the names of the prompt: headings, each with its numbered passages."""
         if self.is_whole:
-            parts = places(excerpted(self.record, WHOLE_SHOWN, WHOLE_SHOWN))
+            parts = places(make_excerpt(self.record, MOST_OF_WHOLE, MOST_OF_WHOLE))
         elif self.in_short:
             parts = []
         else:
-            parts = places(excerpted(self.record, TABLE_CHARACTERS), "table")
+            parts = places(make_excerpt(self.record, TABLE_CHARACTERS), "table")
         results = [part for part in parts if part.kind == "results"]
         tables = [part for part in parts if part.kind == "table"]
         return {
@@ -363,7 +363,13 @@ def to_read(pool: Iterable[Evidence], question: Question, *, in_short: bool = Fa
         tells = record.has_abstract if is_publication else trial and (trial.results or trial.why_stopped)
         if tells or (drugs and is_publication):
             selected.append(
-                ToRead(record, tuple(drugs), condition, in_short and is_publication, is_whole=bool(why_whole(record)))
+                ToRead(
+                    record,
+                    tuple(drugs),
+                    condition,
+                    in_short and is_publication,
+                    is_whole=bool(get_whole_reason(record)),
+                )
             )
     return selected
 

@@ -20,8 +20,8 @@ from willowbark.tools.reading.numbers import find_dosed_drugs, is_bare, is_of_ot
 from willowbark.tools.reading.passages import denies_effect, find_wrong_use
 from willowbark.tools.reading.reading import QuotedPassage
 from willowbark.tools.reading.screening import addressed_to_machines, tells_what_to_do
-from willowbark.tools.reading.sections import places, section_of
-from willowbark.tools.reading.text import sentence_spans
+from willowbark.tools.reading.sections import find_section, places
+from willowbark.tools.reading.text import split_spans
 from willowbark.tools.records.enclosure import visible
 from willowbark.tools.records.study import (
     Against,
@@ -324,7 +324,7 @@ class _Check:
         written = re.compile(rf"{_UNCUT}{words}(?!\w|[.,]\d)", re.IGNORECASE)
         for text in (self._page.whole, *(place.text for place in places(self._record))):
             mentions = find_drugs(text)
-            for start, end in sentence_spans(text):
+            for start, end in split_spans(text):
                 near = [mention for mention in mentions if start <= mention.start < end]
                 for hit in written.finditer(text, start, end):
                     if not near or set(drugs) & find_dosed_drugs(text, *hit.span(), near):
@@ -388,7 +388,7 @@ class _Check:
 
     def _cut(self, quote: str) -> list[str]:
         """Cut a quote where it leaves out what the prompt marked as not shown."""
-        if section_of(self._record, quote, plain):
+        if find_section(self._record, quote, plain):
             return [quote]
         return [part for part in _SHOWN_GAP.split(quote) if part] or [quote]
 

@@ -12,7 +12,7 @@ from willowbark.tools.appraisal.harms import list_boxed_warnings
 from willowbark.tools.appraisal.judgement import JudgeView
 from willowbark.tools.mechanism import Chain, MechanismFindings, Node, Step
 from willowbark.tools.reading.screening import is_addressed_to_machines
-from willowbark.tools.reading.sections import licence_of, stated_limits
+from willowbark.tools.reading.sections import find_stated_limits, get_licence
 from willowbark.tools.reading.text import says
 from willowbark.tools.records import Disease, Drug, DrugApproval
 from willowbark.tools.records.card import STUDIES
@@ -167,7 +167,7 @@ def _build_candidate(
     limits: list[StudyLimit] = []
     for study in candidate.records:
         if not study.item.retracted:
-            for passage in stated_limits(material.records[study.key]):
+            for passage in find_stated_limits(material.records[study.key]):
                 limits.append(StudyLimit(key=study.key, section=passage.section, quote=passage.quote))
     return DrugCandidate(
         name=candidate.drug,
@@ -294,7 +294,7 @@ def list_unread(material: Material) -> list[str]:
     offered = [card for card in cards().values() if card.specialist and card.gives in STUDIES]
     others = [card.title for card in offered if card.name not in searched]
     papers = [record for record in material.pool if record.paper and kind_of(record) == "publication"]
-    without_text = sum(licence_of(record) is None for record in papers)
+    without_text = sum(get_licence(record) is None for record in papers)
     gaps = list[str]()
     if material.silent_sources:
         gaps.append(f"{listed(list(map(title_of, material.silent_sources)))}, which did not answer")
@@ -321,7 +321,7 @@ def list_limitations(material: Material) -> list[str]:
                 rested_on[appraised.key] = None
     undecided = [f"{x.drug} ({x.evidence_key})" for x in material.verdicts.kept if x.drug.casefold() not in decided]
     unread = Counter(r.paper.full_text_unread for r in pool if r.paper and r.paper.full_text_unread)
-    licences = [str(licence) for licence in map(licence_of, pool) if licence]
+    licences = [str(licence) for licence in map(get_licence, pool) if licence]
     replies = material.dossier.replies  # one per page of a search
     fetched: set[tuple[str, str, str]] = set()
     for reply in replies:

@@ -16,7 +16,7 @@ from willowbark.tools.lexicon.matching import stems
 from willowbark.tools.questions import speaks_of
 from willowbark.tools.questions.kinds import ON_HARM
 from willowbark.tools.reading.screening import readable, set_aside
-from willowbark.tools.reading.sections import why_whole
+from willowbark.tools.reading.sections import get_whole_reason
 from willowbark.tools.reading.text import sentences
 from willowbark.tools.records import Drug, DrugApproval, Label
 from willowbark.tools.records.enclosure import visible
@@ -260,7 +260,7 @@ def _count_whole_texts(material: Material) -> dict[str, Any] | None:
     prompts = sum(turn.prompts for turn in turns)
     if not prompts:
         return None
-    reasons = Counter(filter(None, map(why_whole, material.pool)))
+    reasons = Counter(filter(None, map(get_whole_reason, material.pool)))
     costs = [turn.cost_usd for turn in material.usage if turn.agent in (TEXTS, BATCHED_TEXTS)]
     is_priced = costs and None not in costs
     return {

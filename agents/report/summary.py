@@ -24,7 +24,7 @@ from willowbark.tools.appraisal.suitability import (
 )
 from willowbark.tools.lexicon import find_withdrawal
 from willowbark.tools.questions import speaks_of
-from willowbark.tools.reading.sections import licence_of
+from willowbark.tools.reading.sections import get_licence
 from willowbark.tools.reading.text import sentences
 from willowbark.tools.records.registry import kind_of, title_of
 from willowbark.tools.wording import capital, counted, listed, short
@@ -542,7 +542,7 @@ def _write_missing(material: Material, candidates: Sequence[DrugCandidate], help
         "summary",
         "missing",
         m=material,
-        no_full_text=bool(papers) and all(licence_of(record) is None for record in papers),
+        no_full_text=bool(papers) and all(get_licence(record) is None for record in papers),
         silent=listed(list(map(title_of, material.silent_sources))),
         more=decided,
         unread=len(others) - decided,

@@ -18,7 +18,7 @@ from willowbark.tools.reading.numbers import (
     EffectSize,
 )
 from willowbark.tools.reading.reading import RANDOMISED, Match, Role, StudyDesign, Value
-from willowbark.tools.reading.sections import section_of
+from willowbark.tools.reading.sections import find_section
 from willowbark.tools.records import EvidenceType, Trial
 from willowbark.tools.records.card import ENTRIES
 from willowbark.tools.records.evidence import Evidence
@@ -90,7 +90,7 @@ def _make_row(drug: str, appraised: AppraisedRecord, record: Evidence) -> Eviden
     item = appraised.item
     result = appraised.told
     effects = list(result.effects) if appraised.sentence else []
-    section = section_of(record, appraised.sentence, plain)
+    section = find_section(record, appraised.sentence, plain)
     own = dict(item) | {
         "drug": drug,
         "direction": item.direction.value,

@@ -19,7 +19,7 @@ from markupsafe import Markup
 
 from willowbark.tools.mechanism import Step
 from willowbark.tools.reading.screening import is_addressed_to_machines
-from willowbark.tools.reading.sections import licence_of, places
+from willowbark.tools.reading.sections import get_licence, places
 from willowbark.tools.records.card import authority
 from willowbark.tools.records.evidence import Evidence
 from willowbark.tools.records.registry import title_of, web_engines
@@ -117,7 +117,7 @@ class References:
                 fields |= {name: getattr(paper, name) for name in _JOURNAL}
                 fields["versions"] = list(_join_versions(versions))
                 fields["published_version"] = record.is_preprint and paper.published_version
-            if licence := licence_of(record):
+            if licence := get_licence(record):
                 titles = list(dict.fromkeys(place.title for place in places(record)))
                 fields["full_text"] = {"pmcid": data.pmcid, "licence": licence, "sections": titles}
             flags = {

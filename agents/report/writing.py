@@ -11,7 +11,7 @@ from pydantic import BaseModel, Field
 from willowbark.agents.autogen import CancellationToken, ChatCompletionClient, RequestUsage
 from willowbark.tools.appraisal.candidates import Candidate, select_for_display
 from willowbark.tools.lexicon import canonical_drug
-from willowbark.tools.reading.sections import excerpted, places
+from willowbark.tools.reading.sections import make_excerpt, places
 from willowbark.tools.reading.text import sentences
 from willowbark.tools.records.enclosure import enclose_lines, new_marker
 from willowbark.tools.records.evidence import Evidence
@@ -153,7 +153,7 @@ class Writing:
             candidates=self.candidates,
             set_aside=[one.name for one in self.approval.set_aside],
             pool=len(self.pool),
-            records=[excerpted(record) for record in shown_records(self.pool, self.candidates)],
+            records=[make_excerpt(record) for record in shown_records(self.pool, self.candidates)],
         )
         if at_once:
             return [whole]

@@ -42,7 +42,7 @@ from willowbark.tools.errors import MissingExtra, SearchError, WillowbarkError
 from willowbark.tools.http.transport import Transport
 from willowbark.tools.questions import preprocess_query
 from willowbark.tools.reading.screening import readable
-from willowbark.tools.reading.sections import excerpted, places
+from willowbark.tools.reading.sections import make_excerpt, places
 from willowbark.tools.records.card import STUDIES
 from willowbark.tools.records.enclosure import GUIDANCE, new_marker, one_line, visible
 from willowbark.tools.records.evidence import Evidence, merge
@@ -854,7 +854,7 @@ def bound_reply(tool_reply: ToolReply, most_bytes: int = MOST_BYTES) -> str:
 
 def _cut_reply(reply: SourceReply) -> SourceReply:
     """Cut the full texts of a reply to excerpts."""
-    records = [excerpted(record) for record in reply.records]
+    records = [make_excerpt(record) for record in reply.records]
     return reply.model_copy(update={"records": records, "truncated": records != reply.records})
 
 

@@ -82,9 +82,9 @@ def _join_cells(cells: Iterable[str | None]) -> str:
 def add_watch(folder: Path, question: str, choices: Mapping[str, Any]) -> str:
     """Store a question to repeat, with its choices of `RunOptions`; return its name; UsageError if it cannot be."""
     from willowbark.tools.library import open_library  # noqa: PLC0415  the reader of questions and libraries
-    from willowbark.tools.questions import understood_question  # noqa: PLC0415
+    from willowbark.tools.questions import check_question  # noqa: PLC0415
 
-    checked = understood_question(question)
+    checked = check_question(question)
     choices_kept = {name: value for name, value in choices.items() if name in _KEPT and value not in (None, False)}
     for name in ("library", "settings"):
         if choices_kept.get(name, "bundled") != "bundled":

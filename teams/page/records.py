@@ -50,7 +50,7 @@ def _page_of_record(run_id: str, report: "ResearchReport", key: str, reference: 
     from willowbark.agents.report.forms import find_url, record_name  # noqa: PLC0415  agents take most of a second
     from willowbark.tools.reading.corrections import EXCLUSION_REASONS  # noqa: PLC0415
     from willowbark.tools.reading.reading import StudyDesign  # noqa: PLC0415
-    from willowbark.tools.reading.sections import own_part, places  # noqa: PLC0415
+    from willowbark.tools.reading.sections import name_own_part, places  # noqa: PLC0415
 
     claims = list[dict[str, Any]]()
     for row in (row for row in report.evidence_table if row.key == key):
@@ -67,7 +67,7 @@ def _page_of_record(run_id: str, report: "ResearchReport", key: str, reference: 
     record = records.get(key) or next((each for each in records.values() if key in each.identifiers), None)
     if record is not None:
         body = record.content.removeprefix(record.citation.title).strip() or record.content
-        texts = [(own_part(record), mark_passages(body, quotes))]
+        texts = [(name_own_part(record), mark_passages(body, quotes))]
         full = ((place.title, mark_passages(place.text, quotes)) for place in places(record))
         texts += [(title, pieces) for title, pieces in full if any(is_marked for _, is_marked in pieces)]
     name = record_name(key)

@@ -19,7 +19,7 @@ from willowbark.tools.appraisal.stored import StoredReader
 from willowbark.tools.appraisal.suitability import WITHDRAWN, list_bars
 from willowbark.tools.errors import UsageError
 from willowbark.tools.library.collected import CollectedEvidence
-from willowbark.tools.questions import Question, parse_question, stand_alone, validate_question
+from willowbark.tools.questions import Question, complete_follow_up, parse_question, validate_question
 from willowbark.tools.reading.corrections import CorrectionBook
 from willowbark.tools.reading.store import STORE_FILE, StudyShelf
 from willowbark.tools.records.evidence import Evidence, merge
@@ -63,7 +63,7 @@ async def ask_within(
     best = await collected.passages(asked, most)
 
     # Default to the run's condition; a model's readings were made for that one.
-    further = stand_alone(asked, run.question)
+    further = complete_follow_up(asked, run.question)
     meant = parse_question(further)
     is_own = meant.conditions == parse_question(run.question).conditions
     path = None if ledger.path is None else ledger.path.parent / STORE_FILE

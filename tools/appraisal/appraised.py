@@ -21,10 +21,10 @@ from ..reading.corrections import CorrectionBook, Ruling
 from ..reading.document import Document
 from ..reading.facts import convert_design, find_purpose
 from ..reading.numbers import list_figures
-from ..reading.reading import RANDOMISED, Direction, IndicationKind, Reading, StudyDesign, direction_of
-from ..reading.registered import registered_design
-from ..reading.sections import is_full_text, opening_results, section_of
-from ..reading.stopping import StoppingKind, why_stopped_kind
+from ..reading.reading import RANDOMISED, Direction, IndicationKind, Reading, StudyDesign, convert_verdict
+from ..reading.registered import get_registered_design
+from ..reading.sections import cut_opening_results, find_section, is_full_text
+from ..reading.stopping import StoppingKind, classify_stopping
 from ..records.card import STUDIES
 from ..records.evidence import Evidence
 from ..records.study import Comparison, StatedView, Study
@@ -235,7 +235,7 @@ class Readings:
         whole = f"{text.title}\n{text.text}"
         for passage in passages:
             for quote in passage.text.split(GAP):
-                is_in_full_text = is_full_text(passage.section) and section_of(record, quote) is not None
+                is_in_full_text = is_full_text(passage.section) and find_section(record, quote) is not None
                 if quote not in whole and not is_in_full_text:
                     return None
         return matched.model_copy(update={"study": matched.study.model_copy(update={"key": record.key})})
@@ -254,7 +254,7 @@ class Readings:
         whole = f"{text.title}\n{text.text}"
 
         def holds(quote: str, section: str) -> bool:
-            return quote in whole or (is_full_text(section) and section_of(record, quote) is not None)
+            return quote in whole or (is_full_text(section) and find_section(record, quote) is not None)
 
         candidates = (self._given.get(name, {}).get(own.drug) for name in list_record_names(record))
         by_model = next((reading for reading in candidates if reading and _has_all_quotes(reading, holds)), None)
@@ -442,7 +442,7 @@ def _decide_by_word(appraised: AppraisedRecord, record: Evidence, ruling: Ruling
     )
     item = decide_item(appraised.item, word.says)
     if record.trial and word.says in DECIDED and item.design is StudyDesign.registry_entry:
-        item = item.model_copy(update={"design": registered_design(record.trial)})
+        item = item.model_copy(update={"design": get_registered_design(record.trial)})
     if word.says is not appraised.item.direction:
         item = item.model_copy(update={"second_reader": appraised.item.direction.value})
     result = decide_told(appraised.told, word, appraised.item.direction)
@@ -527,7 +527,7 @@ def _read_drug(
         return (drug_readings[::-1] if reading.kind == "efficacy" else drug_readings), posted
     drug_readings = readings.of(record, drug, condition)
     is_silent = drug_readings[0].verdict in ("none", "neutral") and drug_readings[0].effect == "not_reported"
-    results = opening_results(record) if is_silent else ""
+    results = cut_opening_results(record) if is_silent else ""
     if not results:
         return drug_readings, None
     again = readings.of(record, drug, condition, Document.cut(document.title, results, document.types))
@@ -537,7 +537,7 @@ def _read_drug(
 def _find_sentence(record: Evidence, reading: Reading, item: AppraisedItem, result: ToldResult) -> str:
     """Return what gives a record's direction: the passage shown, or why a trial stopped; empty if nothing decides."""
     stopped = record.metadata.get("why_stopped")
-    is_by_stop = item.direction is Direction.contradicts and direction_of(reading.verdict) is not item.direction
+    is_by_stop = item.direction is Direction.contradicts and convert_verdict(reading.verdict) is not item.direction
     is_quoted = reading.reader == "model" and reading.passages and not is_by_stop
     if stopped and not is_quoted and (item.why_stopped_kind in _FOR_CAUSE or reading.kind == "none"):
         return str(stopped)
@@ -618,8 +618,8 @@ def _build_item(
     document = Document.of(record)
     if trial:
         has_result = posted is not None and posted.direction is not Direction.not_assessed
-        decided = stop in _FOR_CAUSE or has_result or direction_of(reading.verdict) in DECIDED
-        design = registered_design(trial) if decided else StudyDesign.registry_entry
+        decided = stop in _FOR_CAUSE or has_result or convert_verdict(reading.verdict) in DECIDED
+        design = get_registered_design(trial) if decided else StudyDesign.registry_entry
     else:
         design = convert_design(reading.design, document.whole, data.get("mesh_terms") or (), reading.participants)
     tested = reading.role not in _NOT_TESTED
@@ -657,7 +657,7 @@ def _build_item(
         concern=data.get("expression_of_concern"),
         trial_status=data.get("overall_status"),
         why_stopped_kind=stop,
-        second_reader=direction_of(readings[1].verdict).value if len(readings) > 1 else None,
+        second_reader=convert_verdict(readings[1].verdict).value if len(readings) > 1 else None,
         trial=trial_names.names[0] if trial_names.names else None,
         names=trial_names.names[1:],
         hints=trial_names.hints,
@@ -669,10 +669,10 @@ def _build_item(
 
 def _find_stop(record: Evidence, reading: Reading) -> StoppingKind | None:
     """Return why a trial was stopped: as the registry has it, or as a model quotes it from a stopped trial's entry."""
-    kind = why_stopped_kind(record.metadata.get("why_stopped"))
+    kind = classify_stopping(record.metadata.get("why_stopped"))
     is_stopped = record.metadata.get("overall_status") in STOPPED
     if kind not in _FOR_CAUSE and is_stopped and reading.reader == "model":
-        quoted = why_stopped_kind(" ".join(passage.text for passage in reading.passages))
+        quoted = classify_stopping(" ".join(passage.text for passage in reading.passages))
         return quoted if quoted in _FOR_CAUSE else kind
     return kind
 

@@ -23,7 +23,7 @@ from ..lexicon import (
 )
 from ..lexicon.drugs import belongs_to_class
 from ..lexicon.matching import content_words, select_stems, stem, stems
-from ..questions import Question, routes_in
+from ..questions import Question, find_routes
 from ..reading.document import Document, Sentence
 from ..reading.facts import find_purpose
 from ..reading.reading import Direction
@@ -571,7 +571,7 @@ def collect_routes(records: Iterable[Evidence]) -> frozenset[str]:
     for record in records:
         if isinstance(record.record, Drug | DrugApproval):
             for route in record.record.routes:
-                names.update(routes_in(route))
+                names.update(find_routes(route))
     return frozenset(names)
 
 

@@ -19,7 +19,7 @@ from pydantic import BaseModel
 from ..lexicon.matching import stems
 from ..reading.reading import Comparator, Direction, Effect, Primary, QuotedPassage, Reading, Role, Value
 from ..reading.registered import read_registered_trial
-from ..reading.registered_arms import role_in_arms
+from ..reading.registered_arms import find_role
 from ..records import PostedResults
 from ..records.evidence import Evidence
 from ..records.study import Comparison, Study
@@ -151,7 +151,7 @@ def _find_role(record: Evidence, drug: str, *, is_decided: bool, is_rival: bool)
         return "comparator", True
     if is_decided or record.trial is None:
         return "tested", True
-    return role_in_arms(record.trial, drug)
+    return find_role(record.trial, drug)
 
 
 def _list_facts(study: Study, stance: PostedStance, row: Comparison, record: Evidence) -> dict[str, Any]:

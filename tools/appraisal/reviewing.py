@@ -19,7 +19,7 @@ The figures for a model are those of its readings beside the trained reader's, a
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from ..reading.reading import Direction, direction_of
+from ..reading.reading import Direction, convert_verdict
 from .appraised import AppraisedRecord
 from .candidates import Candidate
 from .certainty import DECIDED, LEVELS, appraise_candidate
@@ -93,7 +93,7 @@ def rate_chance(record: AppraisedRecord) -> float:
     if reading.reader == "model":
         differs = item.second_reader is not None and item.second_reader != item.direction.value
         return IN_DISPUTE if differs else BY_MODEL
-    is_unsure = direction_of(reading.verdict) in DECIDED and not reading.sure
+    is_unsure = convert_verdict(reading.verdict) in DECIDED and not reading.sure
     return reading.probability if is_unsure else 1 - reading.probability
 
 

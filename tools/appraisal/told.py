@@ -20,7 +20,7 @@ from ..reading.assembler import PLACEBO, UNKNOWN, UNTREATED
 from ..reading.contrast import UNNAMED, PassageContrast
 from ..reading.document import Document, Sentence
 from ..reading.numbers import EffectSize, find_effect_sizes
-from ..reading.participants import numbers_of
+from ..reading.participants import list_numbers
 from ..reading.reading import Comparator, Primary
 from ..reading.sections import is_full_text
 from ..reading.text import says
@@ -144,7 +144,7 @@ class _Setting:
             return True
 
         def writes(sentence: Sentence) -> bool:
-            return people in {number.value for number in numbers_of(document, sentence)}
+            return people in {number.value for number in list_numbers(document, sentence)}
 
         return self._find(writes)
 

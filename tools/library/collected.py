@@ -24,8 +24,8 @@ from ..lexicon.matching import content_words
 from ..lexicon.variants import list_other_names, list_spellings
 from ..questions.kinds import get_question_words
 from ..reading.screening import readable
-from ..reading.sections import TITLE, own_part, places
-from ..reading.text import sentence_spans
+from ..reading.sections import TITLE, name_own_part, places
+from ..reading.text import split_spans
 from ..records import Kind
 from ..records.enclosure import visible
 from ..records.evidence import Evidence, merge
@@ -247,7 +247,7 @@ def _list_sections(record: Evidence) -> Iterator[tuple[str, str]]:
     if not rest.strip():
         yield TITLE, title
     else:
-        yield own_part(record), rest if rest.startswith("\n") else body
+        yield name_own_part(record), rest if rest.startswith("\n") else body
     yield from ((place.title, place.text) for place in places(record))
 
 
@@ -259,7 +259,7 @@ def _cut_windows(record: Evidence) -> list[tuple[str, str, str]]:
     windows_there = []
     for section, written in _list_sections(record):
         text = visible(written)
-        spans = sentence_spans(text)
+        spans = split_spans(text)
         for at, (start, end) in enumerate(spans):
             alone = " ".join(text[start:end].split())
             window = ""

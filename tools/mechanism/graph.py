@@ -39,7 +39,7 @@ from ..questions import Question
 from ..questions.query import remove_syntax
 from ..reading.document import Document, Sentence
 from ..reading.screening import readable
-from ..reading.text import says, sentence_spans
+from ..reading.text import says, split_spans
 from ..records import Disease, Drug, Process, Protein
 from ..records.evidence import Evidence
 from ..records.registry import kind_of
@@ -321,7 +321,7 @@ class MechanismGraph:
         for record in self._pool:
             entry = record.record
             if isinstance(entry, Process) and entry.process_id == process.number and entry.summary:
-                start, end = (sentence_spans(entry.summary) or [(0, len(entry.summary))])[0]
+                start, end = (split_spans(entry.summary) or [(0, len(entry.summary))])[0]
                 first = entry.summary[start:end]
                 return (record.key, first) if first in record.content else None
         return None

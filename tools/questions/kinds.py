@@ -88,7 +88,7 @@ def has_role(
     role: Literal["left out", "of people"], text: str, names: Sequence[NamedEntity], kind: QuestionKind
 ) -> list[NamedEntity]:
     """List the names that a question leaves out ("without triptans"), or the conditions that describe people."""
-    lists = {join_list(names_of_list): names_of_list for names_of_list in group_lists(text, names)}
+    lists = {join_list(names_of_list): names_of_list for names_of_list in group_wordings(text, names)}
     words, places = mask_names(text, [*lists])
     head = _load_heads()[role]
     roles = list[NamedEntity]()
@@ -101,7 +101,7 @@ def has_role(
     return roles
 
 
-def group_lists(text: str, names: Sequence[NamedEntity]) -> list[list[NamedEntity]]:
+def group_wordings(text: str, names: Sequence[NamedEntity]) -> list[list[NamedEntity]]:
     """Group names that stand in a list, which share what they do in a question: "SSRIs, lithium or mirtazapine"."""
     lists = list[list[NamedEntity]]()
     for name in names:

@@ -90,7 +90,7 @@ def remove_tags(query: str) -> str:
     return " ".join(_TAGS.sub("", query).split())
 
 
-def capitalise_operators(query: str) -> str:
+def raise_operators(query: str) -> str:
     """Write and, or, not between words in capitals, as operators are: sources take them for words to look for.
 
     Quoted phrases and tags stay, and so does a "not" that belongs to a sentence ("did not respond").
@@ -132,7 +132,7 @@ def drop_repeats(words: Iterable[str]) -> tuple[str, ...]:
     return tuple(first.values())
 
 
-def as_boolean(text: str) -> str:
+def write_boolean(text: str) -> str:
     """Convert a normalised text to a boolean query: remove noise, add synonyms, keep query syntax.
 
     A query with a source's field tags stays as it is.

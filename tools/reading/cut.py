@@ -220,7 +220,7 @@ def cut_condition(record: CutRecord, view: View, pieces: Pieces) -> CutCondition
     """Find a view's condition in a cut record."""
     document = view.document
     owners = view.find_pieces("COND")
-    name = (Sign.CONDITION, *pieces.of_all(view.condition.split()))[:_NAME]
+    name = (Sign.CONDITION, *pieces.cut_all(view.condition.split()))[:_NAME]
     is_in_lexicon = any(name == view.condition for name, _, _ in document.conditions)
     return CutCondition(name, _locate(record, owners), is_in_lexicon)
 

@@ -16,7 +16,17 @@ from ..lexicon import find_drug_classes, find_drugs
 from ..lexicon.codes import write_code_pattern
 from ..lexicon.conditions import find_known_conditions
 from .screening import is_prose, screen
-from .text import ZONES, SentenceRole, Token, heading_role, plain, says, sentence_spans, tokens_of, zone_features
+from .text import (
+    ZONES,
+    SentenceRole,
+    Token,
+    find_heading_role,
+    list_zone_features,
+    plain,
+    says,
+    split_spans,
+    split_tokens,
+)
 
 Result = TypeVar("Result")
 MOST_CACHED = 4096
@@ -148,13 +158,13 @@ class Document:
     @cached_property
     def tokens(self) -> list[Token]:
         """All tokens in order."""
-        return tokens_of(self._plain)
+        return split_tokens(self._plain)
 
     @cached_property
     def sentences(self) -> list[Sentence]:
         """The sentences in order, starting with the title if there is one."""
         spans = [(0, len(self._head.rstrip()))] if self._head else []
-        spans += sentence_spans(self._plain, self.offset)
+        spans += split_spans(self._plain, self.offset)
         sentences: list[Sentence] = []
         at = 0
         headed = None
@@ -163,7 +173,7 @@ class Document:
             first = at
             at = bisect_left(begins, end, at)
             if start >= self.offset:
-                headed = heading_role(self._plain, start) or headed
+                headed = find_heading_role(self._plain, start) or headed
             sentences.append(Sentence(self, order, start, end, first, at, headed if start >= self.offset else "title"))
         return sentences
 
@@ -193,7 +203,7 @@ class Document:
         for order, sentence in enumerate(self.sentences):
             if not zones[order]:
                 words = [word for word in self.words[sentence.first : sentence.last] if word]
-                zones[order] = head.choose_class(zone_features(words, order, len(zones)))
+                zones[order] = head.choose_class(list_zone_features(words, order, len(zones)))
         return zones
 
     @cached_property

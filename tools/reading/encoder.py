@@ -52,11 +52,11 @@ def cut_view(view: View, pieces: Pieces) -> EncoderInput:
         return 3 + _SOON[zones[at]] if at not in with_drug else 2 if zones[at] in "RC" else 3
 
     longest = LONGEST_IN_PASSING if in_passing else LONGEST
-    whole = [Pieces.START, *[SIGNS["COND"], *pieces.of_all(view.condition.split())][:_NAME]]
+    whole = [Pieces.START, *[SIGNS["COND"], *pieces.cut_all(view.condition.split())][:_NAME]]
     room = longest - 1 - len(whole)
     pieces_of = dict[int, list[int]]()
     for at in sorted(range(len(zones)), key=rank):
-        own = [_ZONES[zones[at]], *pieces.of_all(view.spell(at))]
+        own = [_ZONES[zones[at]], *pieces.cut_all(view.spell(at))]
         if at in (0, last):
             own = own[: room if pieces_of else longest // 2]
         if len(own) <= room:

@@ -16,7 +16,7 @@ from ..lexicon.heads import Head, load_heads
 from ..lexicon.matching import cue_regex, read_table, split_names
 from .document import Document, Sentence
 from .numbers import list_figures, tells_figures
-from .participants import Number, numbers_of, settle_participants
+from .participants import Number, list_numbers, settle_participants
 from .reading import Design, StudyDesign
 from .text import Token, plain, says
 
@@ -163,7 +163,7 @@ def list_candidates(document: Document, design: str) -> dict[int, list[str]]:
     summed = set[int]()
     peopled: dict[int, None] = {}
     for order, sentence in enumerate(document.sentences):
-        mentions = list(numbers_of(document, sentence))
+        mentions = list(list_numbers(document, sentence))
         place = sentence.headed or f"at{min(4, 5 * order // len(document.sentences))}"
         for mention in mentions:
             seen[mention.value] += 1

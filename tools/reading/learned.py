@@ -33,7 +33,7 @@ from .reading import (
     Reading,
     Role,
     Verdict,
-    verdict_from,
+    derive_verdict,
 )
 from .text import says
 from .view import View
@@ -230,7 +230,7 @@ _VALUES = (*(FIELDS[name] for name in _JOINED), (False, True), (False, True))  #
 @cache
 def _mask_combinations() -> dict[Verdict, np.ndarray]:
     """Score masks by verdict, in the order of `product`: 0 if a combination leads to it, else -inf."""
-    verdicts = np.array([verdict_from(*cast(Combination, combination)) for combination in product(*_VALUES)])
+    verdicts = np.array([derive_verdict(*cast(Combination, combination)) for combination in product(*_VALUES)])
     return {name: np.where(verdicts == name, np.float32(0), np.float32(-np.inf)) for name in get_args(Verdict)}
 
 

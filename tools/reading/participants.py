@@ -49,7 +49,7 @@ class Number:
     """Whether `n =` precedes it."""
 
 
-def numbers_of(document: Document, sentence: Sentence) -> Iterator[Number]:
+def list_numbers(document: Document, sentence: Sentence) -> Iterator[Number]:
     """Yield the whole numbers of a sentence that may be counts."""
     tokens = document.tokens
     at = sentence.first
@@ -125,19 +125,19 @@ def settle_participants(document: Document, predicted: int | None) -> int | None
     """
     for sentence in document.sentences:
         text = document.whole[sentence.start : sentence.end]
-        mentions = list(numbers_of(document, sentence))
-        arms = _arms_after_total(document, mentions)
+        mentions = list(list_numbers(document, sentence))
+        arms = _find_arms_after_total(document, mentions)
         if not arms and says("randomised", text):
-            arms = _arms_in_brackets(document, mentions)
+            arms = _find_arms_in_brackets(document, mentions)
         if arms and (predicted is None or predicted in arms):
             return sum(arms)
-        pair = _matched_pair(text, mentions)
+        pair = _find_matched_pair(text, mentions)
         if pair and (predicted is None or predicted in pair or predicted > sum(pair)):
             return sum(pair)
     return predicted
 
 
-def _arms_after_total(document: Document, mentions: Sequence[Number]) -> list[int]:
+def _find_arms_after_total(document: Document, mentions: Sequence[Number]) -> list[int]:
     """Return the numbers in a bracket that add up to the number right before it; empty if there is no such bracket."""
     for at, total in enumerate(mentions):
         bracket = _BRACKET_BEHIND.match(document.whole, document.tokens[total.last - 1].end)
@@ -145,7 +145,7 @@ def _arms_after_total(document: Document, mentions: Sequence[Number]) -> list[in
             continue
         inside = list[int]()
         for mention in mentions[at + 1 :]:
-            if _depth(document, total, mention) != 1:
+            if _count_open_brackets(document, total, mention) != 1:
                 break
             inside.append(mention.value)
         if len(inside) > 1 and sum(inside) == total.value and min(inside) >= _LEAST_BY_FORM:
@@ -153,13 +153,13 @@ def _arms_after_total(document: Document, mentions: Sequence[Number]) -> list[in
     return []
 
 
-def _depth(document: Document, start: Number, end: Number) -> int:
+def _count_open_brackets(document: Document, start: Number, end: Number) -> int:
     """Count the brackets that are open at a number, of those opened since another."""
     between = document.whole[document.tokens[start.last - 1].end : document.tokens[end.first].start]
     return between.count("(") - between.count(")")
 
 
-def _arms_in_brackets(document: Document, mentions: Sequence[Number]) -> list[int]:
+def _find_arms_in_brackets(document: Document, mentions: Sequence[Number]) -> list[int]:
     """Return the arms of a sentence, each alone in its bracket with a word for people: (100 patients)."""
     arms = []
     for mention in mentions:
@@ -170,7 +170,7 @@ def _arms_in_brackets(document: Document, mentions: Sequence[Number]) -> list[in
     return arms if len(arms) > 1 and min(arms) >= _LEAST_BY_FORM else []
 
 
-def _matched_pair(text: str, mentions: Sequence[Number]) -> list[int]:
+def _find_matched_pair(text: str, mentions: Sequence[Number]) -> list[int]:
     """Return two groups of one size that a sentence calls matched; empty if there are none, or several."""
     if not says("matched", text):
         return []

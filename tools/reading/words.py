@@ -23,11 +23,10 @@ def find_features(view: View) -> NDArray[np.int64]:
     """Return the features of a view as sorted hashes, with repetitions."""
     zones = view.document.zones
     last = len(view.sentences) - 1
-    features = [
-        zlib.crc32(feature.encode()) % BUCKETS
-        for at, words in enumerate(view.sentences)
-        for feature in _describe(words, zones[at], is_last=at == last)
-    ]
+    features: list[int] = []
+    for at, words in enumerate(view.sentences):
+        for feature in _describe(words, zones[at], is_last=at == last):
+            features.append(zlib.crc32(feature.encode()) % BUCKETS)
     return np.sort(np.array(features, np.int64))
 
 
@@ -97,9 +96,9 @@ class WordHead:
         buckets, counts = np.unique(features, return_counts=True)
         rows = np.searchsorted(self._buckets, buckets)
         rows[rows == len(self._buckets)] = 0
-        is_known = self._buckets[rows] == buckets
-        rows = rows[is_known]
-        values = weigh(counts[is_known], self._rarity[rows])
+        is_in_head = self._buckets[rows] == buckets
+        rows = rows[is_in_head]
+        values = weigh(counts[is_in_head], self._rarity[rows])
         return compute_softmax(values @ self._weights[rows] + self._bias)
 
 
