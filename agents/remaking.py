@@ -138,11 +138,11 @@ async def appraise_again(
     assessments = [message.content for message in messages if isinstance(message, AssessmentMessage)]
     decisions = [message.content for message in messages if isinstance(message, ApprovalMessage)]
     run.readings.replace_given(dossier.readings, dossier.studies, dossier.absent)
-    pool, appraised = await run.checked_again(dossier.asked, dossier.pool(), corrections)
+    pool, appraised = await run.check_again(dossier.asked, dossier.pool(), corrections)
     view = assessments[-1].view if assessments else JudgeView()
     appraised = judge_candidates(appraised, view, corrections, list_conditions(dossier.asked))
     decision = decisions[-1] if decisions else former.approval or Approval(decided_by="nobody")
-    approval = decision.with_aside(appraised, dossier.asked, corrections)
+    approval = decision.add_set_aside(appraised, dossier.asked, corrections)
     aside = [candidate for candidate in appraised if candidate.has_verdict and not approval.lets(candidate.drug)]
     return Material(
         dossier=dossier,

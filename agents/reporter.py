@@ -159,11 +159,11 @@ class ReportAgent(Analyst[ReportMemory], Component[ReportAgentConfig]):
 
         # What a model writes or quotes, on the candidates that were not set aside.
         run.readings.replace_given(dossier.readings, dossier.studies, dossier.absent)
-        pool, checked = await run.checked(dossier.asked, dossier.pool())
+        pool, checked = await run.check(dossier.asked, dossier.pool())
         conditions = list_conditions(dossier.asked)
         appraised = judge_candidates(checked, memory.view, run.readings.corrections, conditions)
         decision = memory.approval or Approval(decided_by="nobody")
-        approval = decision.with_aside(appraised, dossier.asked, run.readings.corrections)
+        approval = decision.add_set_aside(appraised, dossier.asked, run.readings.corrections)
         aside = [c for c in appraised if c.has_verdict and not approval.lets(c.drug)]
         candidates = [candidate for candidate in appraised if candidate not in aside]
         aids = await self._aids(pool)

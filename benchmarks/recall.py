@@ -20,7 +20,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from willowbark.agents.assessment import AssessmentRequest, progress
+from willowbark.agents.assessment import AssessmentRequest, count_progress
 from willowbark.agents.baseline.assessing import plan_round
 from willowbark.agents.findings import Specialist
 from willowbark.teams.config import DEPTHS, PAGES, Depth
@@ -148,7 +148,7 @@ async def searched(question: str, transport: Transport, depth: Depth) -> list[st
             reply = await _next_page(_SOURCES[name](transport), preprocess_query(query), size, replies)
             replies += [] if reply is None else [reply]
         pool = merge([record for reply in replies for record in reply.records])
-        state = progress(replies, pool, most)
+        state = count_progress(replies, pool, most)
         request = AssessmentRequest(
             question=question,
             iteration=iteration,

@@ -40,7 +40,7 @@ from willowbark.agents.baseline import BaselineChatCompletionClient
 from willowbark.agents.context import Joins, RunContext
 from willowbark.agents.findings import FindingsMessage
 from willowbark.agents.judge import JudgeAgent, JudgeLimits
-from willowbark.agents.outside import Listener, heard_in, round_of
+from willowbark.agents.outside import Listener, collect_turns, find_round
 from willowbark.agents.report.model import ReportMessage
 from willowbark.agents.reporter import ReportAgent
 from willowbark.agents.specialist import SpecialistAgent
@@ -180,9 +180,9 @@ class ResearchTeam(PolicyGroupChat, Component[ResearchTeamConfig]):
         """Return findings of what agents did in this round that give none themselves, each after a text for people."""
         speakers = frozenset[str]().union(*(self._sources[name] for name in self._specialists))
         deciders = frozenset(filter(None, (self._judge, self._reporter, self._approver)))
-        iteration = round_of(thread[_question_at(thread) :])
+        iteration = find_round(thread[_question_at(thread) :])
         self._listener.join(self._run, iteration)
-        heard = heard_in(thread_of_round(thread, self._judge), speakers, deciders)
+        heard = collect_turns(thread_of_round(thread, self._judge), speakers, deciders)
         if not heard:
             return ()
         asked = [each.content for each in thread if isinstance(each, TextMessage) and each.source == "user"]

@@ -13,7 +13,7 @@ import pytest
 from builders import QUESTION, TRIAL, ScriptedReader, scripted
 from typer.testing import CliRunner, Result
 
-from willowbark.agents.approval import Approval, ApprovalAnswer, ApprovalRequest, proposals_of
+from willowbark.agents.approval import Approval, ApprovalAnswer, ApprovalRequest, list_proposals
 from willowbark.agents.exports import render
 from willowbark.agents.report.model import ResearchReport
 from willowbark.teams.faces.cli import app
@@ -259,12 +259,12 @@ def test_a_record_is_named_by_any_of_its_numbers(typed: str, key: str) -> None:
 
 def test_approval_shows_what_studies_say_and_keeps_aside_what_was_set_aside_before() -> None:
     candidates = list(appraise().values())
-    (proposal,) = proposals_of(candidates)
+    (proposal,) = list_proposals(candidates)
     assert proposal.quotes[0].sentence.startswith("Propranolol reduced migraine attacks")
     request = ApprovalRequest(question="?", candidates=(proposal,), timeout_s=1, default="all")
     assert request.lines[1].startswith("   - supports: “Propranolol reduced")
     book = CorrectionBook([word(change="set aside", record="", note="allergy")])
-    approval = Approval(decided_by="nobody").with_aside(candidates, ASKED, book)
+    approval = Approval(decided_by="nobody").add_set_aside(candidates, ASKED, book)
     assert not approval.lets("propranolol")
     assert approval.set_aside[0].reason == "allergy (Anna, 2026-11-29)"
 

@@ -25,7 +25,7 @@ from recorded import DOWN, recorded
 
 from willowbark.agents.asking.reader import WHOLE_CHARACTERS, WholeTexts, read, to_read
 from willowbark.agents.baseline.client import choose_calls
-from willowbark.agents.context import TEXTS_READ, RunContext
+from willowbark.agents.context import MOST_TEXTS, RunContext
 from willowbark.agents.findings import Findings, FindingsMessage
 from willowbark.agents.report.content import BATCHED, BATCHED_TEXTS, READING, TEXTS
 from willowbark.agents.reporter import turns_of
@@ -110,24 +110,24 @@ async def test_the_records_that_decide_are_shown_whole_and_the_others_in_excerpt
     pool = [*(review(number, "Timolol") for number in range(20, 29)), trial(1, "Propranolol")]
     async with recorded({"*/fullTextXML": article(FILLER * 100 + LAST, rows=120)}) as transport:
         run = RunContext(transport)
-        [extended] = await run.with_full_texts(ASKED, [reply(*pool)])
+        [extended] = await run.add_full_texts(ASKED, [reply(*pool)])
     shown = {each.record.key: each.line for each in to_read(extended.records, ASKED)}
     texts = [each for each in extended.records if places(each)]
 
-    assert len(texts) == TEXTS_READ
+    assert len(texts) == MOST_TEXTS
     assert {each.key: get_whole_reason(each) for each in texts if get_whole_reason(each)} == {"pmid:1": "pivotal trial"}
     assert len(shown["pmid:1"]["results"][0]) > 100 * len(FILLER.strip())
     assert shown["pmid:1"]["results"][0].endswith(LAST)
     assert shown["pmid:1"]["tables"][0].count("Week") == 120
     others = [line for key, line in shown.items() if key != "pmid:1" and "tables" in line]
-    assert len(others) == TEXTS_READ - 1
+    assert len(others) == MOST_TEXTS - 1
     assert [line for line in others if "results" in line or len(without_numbers(line["tables"][0])) > 2_100] == []
 
 
 async def test_in_economy_nothing_is_shown_whole_unless_somebody_asks_for_it() -> None:
     async with recorded({"*/fullTextXML": article(LAST)}) as transport:
         run = RunContext(transport, reads_in_short=True)
-        [extended] = await run.with_full_texts(ASKED, [reply(trial(1, "Propranolol"))])
+        [extended] = await run.add_full_texts(ASKED, [reply(trial(1, "Propranolol"))])
     [wanted] = to_read([whole(LAST, "asked for")], ASKED, in_short=True)
 
     assert [get_whole_reason(each) for each in extended.records] == [""]

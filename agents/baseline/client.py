@@ -33,7 +33,7 @@ from willowbark.agents.autogen import (
     ToolSchema,
     UserMessage,
 )
-from willowbark.agents.findings import digest_replies
+from willowbark.agents.findings import make_digest_of_replies
 from willowbark.agents.report.writing import DraftRequest
 from willowbark.tools.appraisal.appraised import Readings
 from willowbark.tools.lexicon import canonical_drug
@@ -167,7 +167,7 @@ def choose_answer(
         results = [result.content for result in last.content]
         if not tools or any(next(blocks(result), None) for result in results):  # else all calls failed
             replies = list(chain.from_iterable(map(replies_in, results)))
-            return digest_replies(parse_question(_find_latest(messages)[0]), replies, Readings()).as_markdown()
+            return make_digest_of_replies(parse_question(_find_latest(messages)[0]), replies, Readings()).as_markdown()
     if tools:
         return choose_calls(messages, tools) or "There is nothing to search for with these tools."
     prompt = _get_text(messages[-1]) if messages else ""

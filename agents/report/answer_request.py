@@ -21,7 +21,7 @@ from willowbark.tools.records.registry import title_of
 from willowbark.tools.records.study import StatedView, Study, first_reading
 from willowbark.tools.wording import counted, listed, short
 
-from ..assessment import SHOWN_CANDIDATES, JudgeAssessment, shown_records
+from ..assessment import MOST_CANDIDATES, JudgeAssessment, select_records
 from ..checking.basis import TABLE, CitedSource, WritingBasis, describe_arm, describe_comparison, source_of_study
 from ..checking.judged import list_judged
 from ..checking.table import LEVELS
@@ -105,7 +105,7 @@ def build_request(
         marker: marks the block of records.
     """
     judged = [candidate for candidate in material.candidates if candidate.has_verdict]
-    candidates = select_with_failing(judged, SHOWN_CANDIDATES) or list(material.asked_candidates[:SHOWN_CANDIDATES])
+    candidates = select_with_failing(judged, MOST_CANDIDATES) or list(material.asked_candidates[:MOST_CANDIDATES])
     barred = [candidate for candidate in judged if _is_barred(candidate) and candidate not in candidates]
     candidates += barred[:MOST_BARRED]
     studies = _select_studies(candidates, material)
@@ -239,7 +239,7 @@ def _title_of(record: Evidence) -> str:
 def _entries(material: Material, candidates: Sequence[Candidate]) -> Iterator[CitedSource]:
     """Yield entries of databases and labels."""
     studied = {record.key for candidate in candidates for record in candidate.records}
-    for record in shown_records(material.pool, candidates):
+    for record in select_records(material.pool, candidates):
         if record.key in studied or record.paper is not None or record.trial is not None:
             continue
         told = readable(record)

@@ -17,7 +17,7 @@ from willowbark.tools.wording import as_spelt, listed, short
 
 from ..approval import Approval
 from ..asking.claims import Verdicts
-from ..assessment import JudgeAssessment, sources_breakdown
+from ..assessment import JudgeAssessment, count_by_kind
 from ..checking.written import WrittenAnswer
 from ..findings import Dossier
 from ..work import WorkShare
@@ -108,7 +108,7 @@ class Material:
     @cached_property
     def counts(self) -> Mapping[str, int]:
         """Number of records found by kind: `peer_reviewed`, `clinical_trials`, `preprints`, `other`."""
-        return sources_breakdown(self.pool)
+        return count_by_kind(self.pool)
 
     @cached_property
     def drug_entries(self) -> Mapping[str, list[tuple[str, Drug]]]:

@@ -155,7 +155,7 @@ def list_values(appraised: AppraisedRecord) -> list[Value]:
 def shorten_figures(text: str) -> str:
     """Shorten what a study gives in figures to the clauses that fit, at least to the first with a figure.
 
-    >>> first_figures("17.5% and 7.5% in those given it, compared with 55%, 30% and 27.5% in the groups without it, "
+    >>> shorten_figures("17.5% and 7.5% in those given it, compared with 55%, 30% and 27.5% in the groups without it, "
     ...     "respectively (P < 0.05)")
     '17.5% and 7.5% in those given it, compared with 55%, 30% and 27.5% in the groups without it…'
     """

@@ -14,7 +14,7 @@ from willowbark.tools.records.enclosure import enclose_lines, escape, new_marker
 from willowbark.tools.records.registry import title_of
 from willowbark.tools.wording import listed
 
-from ..findings import DIRECTIONS, NOT_RATED, EvidenceDigest, EvidenceLine, describe_study, order_lines
+from ..findings import DIRECTIONS, NOT_RATED, EvidenceDigest, EvidenceLine, describe_study, sort_lines
 from .content import NOT_REPORTED, ReportContent
 from .forms import find_url, record_name
 
@@ -119,7 +119,7 @@ def whole_answer(report: ReportContent, most_bytes: int) -> WholeAnswer:
     lines = list(_list_lines(report))
     drugs = list(dict.fromkeys(line.drug for line in lines))
     chosen = list[EvidenceLine]()
-    for line in order_lines(lines):
+    for line in sort_lines(lines):
         larger = _with_lines(bare, [*chosen, line], lines, drugs)
         if max(len(larger.model_dump_json().encode()), len(larger.as_text().encode())) <= most_bytes:
             chosen.append(line)

@@ -22,7 +22,7 @@ from ..asking import Aids, add_usage, analyst_name, ask, ask_to_mend, reads_requ
 from ..asking.batches import AT_ONCE
 from ..asking.claims import Verdicts, verify
 from ..asking.drafts import ClaimDraft, ReportDraft
-from ..assessment import SHOWN_CANDIDATES, SHOWN_LINE, SHOWN_READINGS, reading_line, shown_records
+from ..assessment import LONGEST_LINE, MOST_CANDIDATES, MOST_READINGS, make_reading_line, select_records
 
 PART = 20  # most readings of a draft on several candidates
 MAX_DRAFTED = 12  # candidates for a model to write on, and those that failed; tables alone show the others
@@ -48,8 +48,8 @@ class DraftRequest(BaseModel, frozen=True, extra="forbid"):
     @property
     def text(self) -> str:
         """The request as text: readings with their supporting sentences, without abstracts."""
-        shown = self.candidates[:SHOWN_CANDIDATES]
-        appraised = [f"- {candidate.line[:SHOWN_LINE]}" for candidate in shown]
+        shown = self.candidates[:MOST_CANDIDATES]
+        appraised = [f"- {candidate.line[:LONGEST_LINE]}" for candidate in shown]
         aside = f"Set aside by decision, make no claim on: {', '.join(self.set_aside)}"
         return "\n".join(
             [
@@ -64,10 +64,10 @@ class DraftRequest(BaseModel, frozen=True, extra="forbid"):
 
     def _lines(self) -> Iterator[dict[str, Any]]:
         by_key = {record.key: record for record in self.records}
-        for candidate in self.candidates[:SHOWN_CANDIDATES]:
+        for candidate in self.candidates[:MOST_CANDIDATES]:
             told = [record for record in candidate.records if record.sentence and record.key in by_key]
-            for each in told[:SHOWN_READINGS]:
-                line = {**reading_line(candidate, each), "passage": each.sentence}
+            for each in told[:MOST_READINGS]:
+                line = {**make_reading_line(candidate, each), "passage": each.sentence}
                 yield {**line, "full_text": more} if (more := _results(by_key[each.key])) else line
             for key in candidate.drug_records:
                 if key in by_key:
@@ -153,14 +153,14 @@ class Writing:
             candidates=self.candidates,
             set_aside=[one.name for one in self.approval.set_aside],
             pool=len(self.pool),
-            records=[make_excerpt(record) for record in shown_records(self.pool, self.candidates)],
+            records=[make_excerpt(record) for record in select_records(self.pool, self.candidates)],
         )
         if at_once:
             return [whole]
         groups = list[list[Candidate]]()
         room = 0
         for candidate in select_for_display(self.candidates, MAX_DRAFTED):
-            size = min(SHOWN_READINGS, sum(bool(record.sentence) for record in candidate.records))
+            size = min(MOST_READINGS, sum(bool(record.sentence) for record in candidate.records))
             if size > room:
                 groups.append([])
                 room = PART

@@ -2,7 +2,7 @@
 
 | the study | the drug in its target |
 |---|---|
-| a drug's own result, or one of it with its partners | verdict by `stance_of`, effect, comparator, sentence |
+| a drug's own result, or one of it with its partners | verdict by `derive_stance`, effect, comparator, sentence |
 | no difference from placebo or nothing | `contradicts`, as readers of single drugs had it |
 | the drug was another's comparator and nothing is stated of it | `neutral` |
 """

@@ -3,7 +3,7 @@
 Only randomised trials of treatment or prevention are decided, by their primary outcomes. Significantly better than
 placebo, nothing or the same background supports; so does better than, or not inferior to, another drug. Significantly
 worse than placebo or nothing contradicts. Not significant is "missed its primary outcome", which refutes nothing: the
-interval may include a benefit. `stance_of` has the table for one comparison. Of several doses or comparators on one
+interval may include a benefit. `derive_stance` has the table for one comparison. Of several doses or comparators on one
 outcome, one that holds suffices; all outcomes have to agree, else they are mixed; and since all of a trial's primary
 analyses are at hand, one that cannot be read keeps the others from deciding.
 

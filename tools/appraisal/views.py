@@ -1,7 +1,7 @@
 """`Reading`s of a study: what it says of each of its drugs, for tables and rules that take one drug at a time.
 
 A view adds nothing: its role, comparator, effect, figures and passages are those of the one comparison or statement
-that decides by `stance_of`, and its verdict agrees with that.
+that decides by `derive_stance`, and its verdict agrees with that.
 
 | stance on the drug | view |
 |---|---|

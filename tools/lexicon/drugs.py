@@ -295,7 +295,7 @@ def list_contraindications(drug: str, conditions: Iterable[str] | None) -> list[
 
     Conditions come under any of their names, or as groups of people (pregnancy, children); None returns all entries.
 
-    >>> contraindications_of("propranolol", ["asthma"])[0][:2]
+    >>> list_contraindications("propranolol", ["asthma"])[0][:2]
     ('contraindicated', 'bronchial asthma')
     """
     rows = _list_against(drug)
@@ -318,7 +318,7 @@ def _load_unsuited() -> Sequence[tuple[Mapping[str, str], Contraindication]]:
 def list_unsuited(drug: str, people: str) -> list[Contraindication]:
     """Return why a drug is not for a population, or for people who take a drug, by the table of groups of people.
 
-    >>> [each.told for each in not_for("ibuprofen", "warfarin")]
+    >>> [each.told for each in list_unsuited("ibuprofen", "warfarin")]
     ['bleeding']
     """
     entries = [(row, entry) for row, entry in _load_unsuited() if people in split_names(row["people"])]

@@ -88,7 +88,7 @@ def list_tree_numbers(name: str) -> frozenset[str]:
 
     A wider descriptor that the lexicon lists among a condition's names is not its own: sleep disorders for insomnia.
 
-    >>> sorted(tree_numbers("insomnia"))
+    >>> sorted(list_tree_numbers("insomnia"))
     ['C10.886.425.800.800', 'F03.870.400.800.800']
     """
     own = frozenset(_get_numbers(canonical_condition(name) or name))
@@ -112,9 +112,9 @@ def _is_below(number: str, wider: str) -> bool:
 def find_relation(one: str, other: str) -> Relation:
     """Return what one condition is to another, by the table above; names that tell nothing are `other`.
 
-    >>> relation_of("major depressive disorder", "depression"), relation_of("depression", "mood disorders")
+    >>> find_relation("major depressive disorder", "depression"), find_relation("depression", "mood disorders")
     ('narrower', 'narrower')
-    >>> relation_of("diabetic nephropathy", "diabetes"), relation_of("portal hypertension", "hypertension")
+    >>> find_relation("diabetic nephropathy", "diabetes"), find_relation("portal hypertension", "hypertension")
     ('complication', 'other')
     """
     names = [canonical_condition(name) or phrase_key(name) for name in (one, other)]

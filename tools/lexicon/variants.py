@@ -33,7 +33,7 @@ def list_spellings(word: str) -> tuple[str, ...]:
 
     All British or all American, and each with one part changed; many are no words.
 
-    >>> "haematuria" in spelling_variants("hematuria"), spelling_variants("migraine")
+    >>> "haematuria" in list_spellings("hematuria"), list_spellings("migraine")
     (True, ())
     """
     american = word
@@ -65,7 +65,7 @@ def _load_entry_terms() -> tuple[PhraseIndex, dict[str, tuple[str, ...]]]:
 def list_other_names(text: str) -> Iterator[str]:
     """Yield the other names of the conditions and outcomes that a text names, group after group.
 
-    >>> list(other_names("baldness"))[0]
+    >>> list(list_other_names("baldness"))[0]
     'alopecia'
     """
     for condition in find_known_conditions(text):

@@ -95,9 +95,9 @@ def raise_operators(query: str) -> str:
 
     Quoted phrases and tags stay, and so does a "not" that belongs to a sentence ("did not respond").
 
-    >>> capitalise_operators('migraine or "trial and error" and not topiramate')
+    >>> raise_operators('migraine or "trial and error" and not topiramate')
     'migraine OR "trial and error" AND NOT topiramate'
-    >>> capitalise_operators("patients who do not respond"), capitalise_operators("diabetes not otherwise specified")
+    >>> raise_operators("patients who do not respond"), raise_operators("diabetes not otherwise specified")
     ('patients who do not respond', 'diabetes not otherwise specified')
     """
 
@@ -137,7 +137,7 @@ def write_boolean(text: str) -> str:
 
     A query with a source's field tags stays as it is.
 
-    >>> as_boolean("drugs for gout OR (psoriasis AND plaque)"), as_boolean("gout[ti] OR psoriasis")
+    >>> write_boolean("drugs for gout OR (psoriasis AND plaque)"), write_boolean("gout[ti] OR psoriasis")
     ('(gout OR "gouty arthritis") OR (psoriasis AND plaque)', 'gout[ti] OR psoriasis')
     """
     return write_query(parse_units(text)) or " ".join(strip_syntax(text))

@@ -410,7 +410,7 @@ def complete_follow_up(question: str, earlier: str) -> str:
     One that says nothing but names asks the question before of these; one that asks something gets what it lacks in
     brackets.
 
-    >>> stand_alone("What about topiramate?", "Which drugs prevent migraine?")
+    >>> complete_follow_up("What about topiramate?", "Which drugs prevent migraine?")
     'Does topiramate prevent migraine?'
     """
     parsed = parse_question(question)
@@ -535,7 +535,7 @@ def parse_query(source: str, query: str) -> Question:
 def widen_query(query: str) -> Iterator[str]:
     """Yield ever broader queries, dropping one by one the parts that name neither a condition nor a drug.
 
-    >>> list(wider_queries("acromegaly AND flares AND children"))
+    >>> list(widen_query("acromegaly AND flares AND children"))
     ['acromegaly AND flares', 'acromegaly']
     """
     units = parse_units(normalise_text(query))

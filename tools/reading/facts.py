@@ -269,7 +269,7 @@ def convert_design(
         participants: more than one makes a case report a series; None: not reported.
         mesh_terms: descriptor names, with or without qualifiers (`Migraine/drug therapy`).
 
-    >>> study_design("rct", "A randomised, double-blind trial")
+    >>> convert_design("rct", "A randomised, double-blind trial")
     <StudyDesign.rct_blinded: 'rct_blinded'>
     """
     if design == "case_report" and (participants or 1) > 1:
@@ -296,7 +296,7 @@ def find_purpose(document: Document, quote: str) -> Purpose:
     before the quote applies. A sentence that mentions both decides nothing on its own.
 
     >>> review = Document("Migraine", "In the acute attack all help. Triptans are effective. Prophylaxis is rare.")
-    >>> purpose_at(review, "Triptans are effective.")
+    >>> find_purpose(review, "Triptans are effective.")
     'relief'
     """
     at = next((sentence.order for sentence in document.sentences if quote and quote in sentence.quote), 0)

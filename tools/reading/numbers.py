@@ -116,11 +116,11 @@ def find_effect_sizes(sentences: Iterable[str], drug: str | None = None) -> list
 
     An effect size belongs to the drugs named since the previous one in its sentence, or else to those before it.
 
-    >>> found = effect_sizes(["Death was rarer (HR 0.78; 95% CI 0.66-0.92; P=0.003)."])
+    >>> found = find_effect_sizes(["Death was rarer (HR 0.78; 95% CI 0.66-0.92; P=0.003)."])
     >>> [(e.measure, e.value, e.ci_low, e.ci_high, e.p) for e in found]
     [('HR', 0.78, 0.66, 0.92, 0.003)]
     >>> text = "Against placebo: aspirin OR 0.8, 95% CI 0.7 to 0.9; ibuprofen OR 0.6, 95% CI 0.5 to 0.7."
-    >>> [found.value for found in effect_sizes([text], "ibuprofen")]
+    >>> [found.value for found in find_effect_sizes([text], "ibuprofen")]
     [0.6]
     """
     effects: list[EffectSize] = []
@@ -184,9 +184,9 @@ def list_figures(sentence: str) -> list[str]:
 
     Left out are doses, times, responder thresholds ("≥50%"), blood pressures ("129/77"), numbers in names ("IL-12/23").
 
-    >>> figures("Attacks fell by 44% (95% CI 20 to 60; p<0.001) on 160 mg within 12 weeks, 3.1 ± 0.4 vs placebo.")
+    >>> list_figures("Attacks fell by 44% (95% CI 20 to 60; p<0.001) on 160 mg within 12 weeks, 3.1 ± 0.4 vs placebo.")
     ['44%', '95% CI 20 to 60', 'p<0.001', '3.1 ± 0.4']
-    >>> figures("It rose from 127/79 to 137/84 and in 8/15 (P < 0.01).")
+    >>> list_figures("It rose from 127/79 to 137/84 and in 8/15 (P < 0.01).")
     ['8/15', 'P < 0.01']
     """
     texts = (" ".join(match.group().split()) for match in _FIGURES.finditer(plain(sentence)))
@@ -248,7 +248,7 @@ NUMBER_WORDS = frozenset((*_BELOW_HUNDRED, "hundred", "thousand"))
 def parse_number(text: str) -> int | None:
     """Parse a whole number in digits or words; None if it is neither.
 
-    >>> [spelled_number(t) for t in ("1,099", "Forty-two", "one hundred and twenty", "many")]
+    >>> [parse_number(t) for t in ("1,099", "Forty-two", "one hundred and twenty", "many")]
     [1099, 42, 120, None]
     """
     digits = text.replace(",", "").replace(" ", "").strip()

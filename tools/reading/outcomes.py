@@ -50,9 +50,9 @@ def is_more_better(outcome: Mapping[str, Any]) -> bool | None:
     Args:
         outcome: `title`, `unit` and `description` from `clinicaltrials.parse_results`.
 
-    >>> more_is_better({"title": "Change in monthly migraine days", "unit": "days"})
+    >>> is_more_better({"title": "Change in monthly migraine days", "unit": "days"})
     False
-    >>> more_is_better({"title": "Participants with at least a 50% reduction in attacks", "unit": "Participants"})
+    >>> is_more_better({"title": "Participants with at least a 50% reduction in attacks", "unit": "Participants"})
     True
     """
     title = str(outcome.get("title") or "")
@@ -84,7 +84,7 @@ def is_more_better(outcome: Mapping[str, Any]) -> bool | None:
 def is_higher_better(outcome: str) -> bool | None:
     """Whether more of an outcome is good; None if the name does not say.
 
-    >>> [higher_is_better(o) for o in ("pain", "reduction in pain", "survival", "loss of function", "serum zinc")]
+    >>> [is_higher_better(o) for o in ("pain", "reduction in pain", "survival", "loss of function", "serum zinc")]
     [False, True, True, False, None]
     """
     bad = says("bad", outcome)

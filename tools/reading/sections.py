@@ -89,7 +89,7 @@ def name_own_part(record: Evidence) -> str:
 
 
 def is_full_text(section: str | None) -> bool:
-    """Whether a part returned by `section_of` belongs to the full text."""
+    """Whether a part returned by `find_section` belongs to the full text."""
     return section is not None and section not in (ABSTRACT, TITLE, *(card.entries for card in cards().values()))
 
 

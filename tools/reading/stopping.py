@@ -20,9 +20,9 @@ def classify_stopping(text: str | None) -> StoppingKind | None:
 
     `administrative` is every reason other than harm or effect.
 
-    >>> why_stopped_kind("Slow enrolment; the decision was not related to any safety or efficacy concern")
+    >>> classify_stopping("Slow enrolment; the decision was not related to any safety or efficacy concern")
     'administrative'
-    >>> why_stopped_kind("DSMB recommended stopping for futility")
+    >>> classify_stopping("DSMB recommended stopping for futility")
     'futility'
     """
     if not text or not text.strip():

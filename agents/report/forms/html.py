@@ -70,12 +70,12 @@ def render_page(document: ReportTree, cited_at: str = "#ref-", style: str = "") 
 
 
 def render_section(section: Section, references: int, cited_at: str) -> str:
-    """Render a section of a report alone; `references` is how many there are, `cited_at` as of `page_html`."""
+    """Render a section of a report alone; `references` is how many there are, `cited_at` as of `render_page`."""
     return _render("part", section, references=references, cited_at=cited_at)
 
 
 def render_cell(content: RichText, references: int, cited_at: str) -> str:
-    """Render a table's cell alone, as `section_html` does a section."""
+    """Render a table's cell alone, as `render_section` does a section."""
     return _render("flow", content, references=references, cited_at=cited_at)
 
 

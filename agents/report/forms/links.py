@@ -44,9 +44,9 @@ def find_url(key: str, url: str = "") -> str | None:
         key: the record's key in claims and references, such as `pmid:…`.
         url: the record's own address, if it has one.
 
-    >>> url_of("nct:NCT02188459")
+    >>> find_url("nct:NCT02188459")
     'https://clinicaltrials.gov/study/NCT02188459'
-    >>> url_of("doi:10.1016/s0140-6736(99)00001-1")
+    >>> find_url("doi:10.1016/s0140-6736(99)00001-1")
     'https://doi.org/10.1016/s0140-6736%2899%2900001-1'
     """
     kind, _, value = key.partition(":")
