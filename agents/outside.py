@@ -226,10 +226,10 @@ class Listener:
         """Return for each agent a text for people, and its findings.
 
         Args:
-            heard: what they did.
+            turns: what they did.
             question: the one that is researched.
             iteration: the present round.
-            known: keys of records of earlier findings, which are not read by the model again.
+            known_keys: keys of records of earlier findings, which are not read by the model again.
             run: provides the connection to the sources.
         """
         run.asked = question

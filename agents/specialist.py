@@ -488,7 +488,7 @@ class SpecialistAgent(AssistantAgent, Component[SpecialistAgentConfig]):
         cancellation_token: CancellationToken,
         description: str = "",
     ) -> AsyncGenerator[Streamed, None]:
-        """Ask a model for its reflection on the results, those in `shown`, or else those of its calls.
+        """Ask a model for its reflection on the results, those in `description`, or else those of its calls.
 
         Then its tools are sent too, which providers require after calls of them; AutoGen 0.7.5's own reflection leaves
         that to a client's memory of its last call, which may have been another agent's.

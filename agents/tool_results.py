@@ -30,7 +30,7 @@ def write_excerpts(text: str, seen: set[str]) -> str:
 
     Args:
         text: the result.
-        shown: keys of records that the model has seen; those of this result are added.
+        seen: keys of records that the model has seen; those of this result are added.
     """
     replies = replies_in(text)
     if not replies:

@@ -257,7 +257,7 @@ def _list_standards(
     Args:
         material: the report's input, with drugs that are not among its candidates.
         candidates: those to list.
-        told: names of drugs that are told elsewhere.
+        named_elsewhere: names of drugs that are told elsewhere.
     """
     if not material.asked.asks_what_helps:
         return []

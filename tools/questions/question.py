@@ -367,7 +367,7 @@ def _complete(parsed: Question, words: Sequence[str]) -> Question:
     the field of a disease ("cardiovascular") whether it helps there.
 
     Args:
-        asked: the words as a question.
+        parsed: the words as a question.
         words: those that belong to no name.
     """
     rest = [word for word in words if word not in get_question_words("repurposing")]
