@@ -57,8 +57,8 @@ def record(name: str) -> int:
         asyncio.run(research(model_client=client, settings=Settings(), **options))
     if problem := changes(client):
         raise SystemExit(f"{name}:\n{problem}")
-    kept = {option: value for option, value in options.items() if option != "offline"}
-    write_recording(kept, client.answers)
+    run_options = {option: value for option, value in options.items() if option != "offline"}
+    write_recording(run_options, client.answers)
     return RECORDING.stat().st_size
 
 

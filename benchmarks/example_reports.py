@@ -110,10 +110,10 @@ def main() -> None:
     everything = [EXAMPLE, *RECORDED, *QUESTIONS]
     # argparse holds the empty list of no names against the choices, too
     parser.add_argument("name", nargs="*", choices=[*everything, []], help="only these; the others stay as they are")
-    wanted = parser.parse_args().name or everything
+    names = parser.parse_args().name or everything
     FOLDER.mkdir(exist_ok=True)
     lines = read_index()
-    for name in wanted:
+    for name in names:
         report = make_report(name)
         (FOLDER / f"{name}.md").write_text(write_page(report), encoding="utf-8")
         lines[name] = describe_report(name, report)

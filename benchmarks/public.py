@@ -71,7 +71,7 @@ def measure_conditions(asked: Asked) -> Iterator[str]:
         raise Missing(f"no {' or '.join(missing)}")
     world = None if asked.library else asked.file("world*.jsonl.gz")
     yield from (f"    without {each}" for each in missing)
-    with conditions.library_at(asked.library, world, asked.unlearnt) as library:
+    with conditions.open_unlearnt_library(asked.library, world, asked.unlearnt) as library:
         yield from conditions.measure(library, tables, keep=asked.keep)
 
 

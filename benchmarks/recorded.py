@@ -38,9 +38,9 @@ from autogen_core import FunctionCall
 from autogen_core.models import CreateResult, LLMMessage, ModelFamily, RequestUsage, SystemMessage
 from autogen_core.tools import Tool, ToolSchema
 from autogen_ext.models.replay import ReplayChatCompletionClient
-from benchmarks.conditions import library_at
-from benchmarks.forgers import CUTS, FORGERS, Told
-from benchmarks.forgery import evidence, forged, print_forged, publications, told_in
+from benchmarks.conditions import open_unlearnt_library
+from benchmarks.forgers import CUTS, FORGERS, ResultSentence
+from benchmarks.forgery import count_forged, describe_sentence, make_evidence, print_forged, read_publications
 
 from willowbark.agents.asking.claims import plain
 from willowbark.agents.asking.drafts import StudyDraft
@@ -428,7 +428,8 @@ def _texts(where: Path | None) -> dict[str, str]:
     if where is None:
         return {}
     return {
-        f"pmid:{each['pmid']}": " ".join(f"{each['title']} {each['abstract']}".split()) for each in publications(where)
+        f"pmid:{each['pmid']}": " ".join(f"{each['title']} {each['abstract']}".split())
+        for each in read_publications(where)
     }
 
 
@@ -439,7 +440,7 @@ def choices(head: Mapping[str, Any], where: Path | None) -> Iterator[dict[str, A
     if where is None:
         yield {**options, "offline": True}
         return
-    with library_at(None, where) as folder:
+    with open_unlearnt_library(None, where) as folder:
         yield {**options, "library": folder}
 
 
@@ -567,7 +568,7 @@ def main() -> None:
         ask(given.name, given.ask, given.keep, collection(given.name, given.library))
         return
     names = [given.name] if given.name else sorted(path.stem for path in FOLDER.glob("*.jsonl"))
-    told_by_quotes: list[Told] = []
+    told_by_quotes: list[ResultSentence] = []
     for name, where in find_replayable(names, given.library):
         client, report = asyncio.run(replayed(name, where))
         if changed := changes(client):
@@ -578,7 +579,7 @@ def main() -> None:
         told_by_quotes += print_readings(client, report, where)
     if told_by_quotes:  # passages that a model names by number cannot be forged
         print(f"forged, of {len(told_by_quotes)} sentences that the model quoted:")
-        print_forged(forged(told_by_quotes, given.verbose))
+        print_forged(count_forged(told_by_quotes, given.verbose))
 
 
 def print_stood(name: str, client: RecordedClient, report: ResearchReport) -> None:
@@ -593,27 +594,27 @@ def print_stood(name: str, client: RecordedClient, report: ResearchReport) -> No
 
 def studies_read(answers: Sequence[Answered], question: str, where: Path | None) -> Iterator[tuple[StudyDraft, ToRead]]:
     """The studies that a model read in publications, each with its record, in the words of the passages it names."""
-    library = {f"pmid:{record['pmid']}": record for record in publications(where)}
+    library = {f"pmid:{record['pmid']}": record for record in read_publications(where)}
     condition = get_condition(parse_question(question))
     for answered in answers:
         for study in answered.answer["studies"] if answered.kind == "StudiesDraft" else ():
             draft = StudyDraft.model_validate(study)
             if draft.evidence_key not in library:
                 continue  # a trial, whose entry is read as it stands
-            given = ToRead(evidence(library[draft.evidence_key]), (), condition)
+            given = ToRead(make_evidence(library[draft.evidence_key]), (), condition)
             rows = [with_words(row, given.passages) for row in draft.comparisons]
             yield draft.model_copy(update={"comparisons": rows}), given
 
 
-def print_readings(client: RecordedClient, report: ResearchReport, where: Path | None) -> list[Told]:
+def print_readings(client: RecordedClient, report: ResearchReport, where: Path | None) -> list[ResultSentence]:
     """Print what became of the studies, on their own quotes and on forged ones.
 
     Returns:
         The sentences that were quoted for a comparison, each once.
     """
-    library = {f"pmid:{record['pmid']}": record for record in publications(where)}
+    library = {f"pmid:{record['pmid']}": record for record in read_publications(where)}
     refused = list[str]()
-    told = dict[str, Told]()
+    told = dict[str, ResultSentence]()
     forged_quotes = Counter[bool]()
     number = 0
     for draft, given in studies_read(client.used, report.research_question, where):
@@ -625,7 +626,7 @@ def print_readings(client: RecordedClient, report: ResearchReport, where: Path |
             row = with_words(numbered, given.passages)  # forgers change words, and models name passages by number
             if row.favours == "untold" or not find_drugs(row.quote):
                 continue
-            told.setdefault(row.quote, told_in(library[draft.evidence_key], row.quote, None))
+            told.setdefault(row.quote, describe_sentence(library[draft.evidence_key], row.quote, None))
             rng = random.Random(row.quote)
             for forge in (*FORGERS.values(), *CUTS.values()):
                 made = forge(told[row.quote], rng)

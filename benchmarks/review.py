@@ -21,7 +21,7 @@ from typing import NamedTuple
 from benchmarks.truth import QUESTIONS
 
 from willowbark.teams.ledger import DEFAULT_PATH, Ledger
-from willowbark.teams.run.correcting import former_report, open_again
+from willowbark.teams.run.correcting import load_former_report, open_again
 from willowbark.teams.run.research import research
 from willowbark.tools.appraisal.appraised import AppraisedRecord
 from willowbark.tools.appraisal.candidates import Candidate
@@ -66,7 +66,7 @@ async def appraise_question(question: str, ledger: Path) -> list[Candidate]:
     with Ledger(ledger) as book:
         await research(question, offline=True, ledger=book)
         run_id = book.runs()[0].run_id
-        former = former_report(run_id, book)
+        former = load_former_report(run_id, book)
         async with open_again(run_id, book, former) as again:
             material = await appraise_again(again.messages, former, again.context, CorrectionBook())
             return list(material.candidates)

@@ -12,7 +12,7 @@ from willowbark.agents import context
 from willowbark.agents.context import MOST_TEXTS, RunContext
 from willowbark.agents.findings import Findings, FindingsMessage
 from willowbark.teams.config import Settings
-from willowbark.teams.run.course import partial_report
+from willowbark.teams.run.course import write_partial_report
 from willowbark.tools.appraisal.appraised import Readings
 from willowbark.tools.appraisal.candidates import appraise_candidates, read_ahead
 from willowbark.tools.questions import parse_question
@@ -98,9 +98,9 @@ async def test_the_report_of_a_stopped_run_reads_nothing_that_the_run_had_read()
             content=Findings(specialist="literature", iteration=1, summary="", replies=[reply]), source="literature"
         ),
     ]
-    report = await partial_report(said, "cancelled", Settings(), "baseline", None, readings)
+    report = await write_partial_report(said, "cancelled", Settings(), "baseline", None, readings)
     read = list(reader.read)
-    again = await partial_report(said, "cancelled", Settings(), "baseline", None, readings)
+    again = await write_partial_report(said, "cancelled", Settings(), "baseline", None, readings)
 
     assert (report.stop_reason, set(read)) == ("cancelled", {each.name for each in report.candidates})
     assert reader.read == read

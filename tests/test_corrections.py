@@ -19,9 +19,9 @@ from willowbark.agents.report.model import ResearchReport
 from willowbark.teams.faces.cli import app
 from willowbark.teams.faces.review import list_run_rows, review
 from willowbark.teams.ledger import DEFAULT_PATH, Ledger
-from willowbark.teams.run.changes import key_of
+from willowbark.teams.run.changes import parse_record_key
 from willowbark.teams.run.edited_tables import is_table_of_evidence, read_table
-from willowbark.teams.run.history import find_run, stored_report, without_clock
+from willowbark.teams.run.history import find_run, load_stored_report, strip_clock
 from willowbark.teams.run.research import replay, research
 from willowbark.tools.appraisal.appraised import Readings
 from willowbark.tools.appraisal.candidates import Candidate, appraise_candidates
@@ -251,7 +251,7 @@ def test_a_field_that_a_person_fills_is_read_from_then_on() -> None:
      ("NCT01234567", "nct:NCT01234567"), ("https://doi.org/10.1000/A", "doi:10.1000/a"), ("own:3f", "own:3f")],
 )  # fmt: skip
 def test_a_record_is_named_by_any_of_its_numbers(typed: str, key: str) -> None:
-    assert key_of(typed) == key
+    assert parse_record_key(typed) == key
 
 
 # --- approval ---
@@ -295,7 +295,7 @@ def invoke(*arguments: str) -> Result:
 
 
 def report_of_run() -> ResearchReport:
-    report = stored_report(find_run("last"))
+    report = load_stored_report(find_run("last"))
     assert report is not None
     return report
 
@@ -309,7 +309,7 @@ def supporting_row(report: ResearchReport) -> tuple[str, str]:
 def test_a_run_made_again_without_corrections_is_the_same(inside: Path) -> None:
     with Ledger.existing() as ledger:
         first = asyncio.run(replay(find_run("last"), ledger))
-    assert without_clock(json.loads(first.to_json())) == without_clock(json.loads(report_of_run().to_json()))
+    assert strip_clock(json.loads(first.to_json())) == strip_clock(json.loads(report_of_run().to_json()))
 
 
 def test_one_command_mends_a_report_and_replay_gives_the_same(inside: Path) -> None:
@@ -324,7 +324,7 @@ def test_one_command_mends_a_report_and_replay_gives_the_same(inside: Path) -> N
     assert "Corrected: 1 row of the evidence by Anna." in [part.line for part in report.summary_parts]
     with Ledger.existing() as ledger:
         again = asyncio.run(replay(find_run("last"), ledger))
-    assert without_clock(json.loads(again.to_json())) == without_clock(json.loads(report.to_json()))
+    assert strip_clock(json.loads(again.to_json())) == strip_clock(json.loads(report.to_json()))
     assert "Compared: before and after corrections." in invoke("diff", "last").output
 
 
@@ -338,7 +338,7 @@ def test_the_next_run_takes_the_correction_and_its_replay_does_without_the_file(
     with Ledger.existing() as ledger:
         again = asyncio.run(replay("later", ledger))
         ledger.forget("later")
-    assert without_clock(json.loads(again.to_json())) == without_clock(json.loads(report.to_json()))
+    assert strip_clock(json.loads(again.to_json())) == strip_clock(json.loads(report.to_json()))
 
 
 def edited_table(report: ResearchReport, key: str, drug: str, **cells: str) -> list[list[str]]:
@@ -491,7 +491,7 @@ def test_a_model_writes_the_answer_again_and_later_corrections_and_replays_keep_
     assert taken_back.written.is_stale(taken_back.written.answer[0])
     with Ledger.existing(DEFAULT_PATH) as ledger:
         again = asyncio.run(replay(find_run("last"), ledger))
-    assert without_clock(again.model_dump(mode="json")) == without_clock(taken_back.model_dump(mode="json"))
+    assert strip_clock(again.model_dump(mode="json")) == strip_clock(taken_back.model_dump(mode="json"))
 
 
 def test_a_run_without_a_language_model_says_so_when_asked_to_write_again(inside: Path) -> None:

@@ -22,7 +22,7 @@ from willowbark.agents.specialists import specialist_agent
 from willowbark.teams.config import Settings
 from willowbark.teams.faces.doctor import describe_unused, list_addresses
 from willowbark.teams.ledger import Ledger
-from willowbark.teams.model_clients import model_of
+from willowbark.teams.model_clients import describe_model
 from willowbark.teams.research_team import default_participants
 from willowbark.tools.errors import SearchError, SourceRefused, SourceUnavailable, UsageError
 from willowbark.tools.http.endpoints import Endpoints, RateLimiter
@@ -245,7 +245,7 @@ async def test_a_page_that_does_not_come_ends_in_time_and_is_cancelled_at_once(p
 
 async def test_a_replay_needs_neither_ddgs_nor_a_network(page_server: PageServer, tmp_path: Path) -> None:
     with Ledger(tmp_path / "ledger.sqlite") as ledger:
-        with ledger.start("Q?", settings={}, model=model_of(BASELINE), sandboxed=False) as journal:
+        with ledger.start("Q?", settings={}, model=describe_model(BASELINE), sandboxed=False) as journal:
             first = await by_ddgs(recorder=journal)
         sys.modules["ddgs"] = None  # type: ignore[assignment]
         again = await by_ddgs(recorder=ledger.journal(journal.run_id))

@@ -466,15 +466,15 @@ def test_pages_run_no_script_but_their_own_and_load_nothing_from_elsewhere(clien
         policy = answer.headers["content-security-policy"]
 
         assert answer.headers["cache-control"] == "no-store"
-        assert [name for name in rendering.STATIC if rendering.static_address(name) not in answer.text] == []
+        assert [name for name in rendering.STATIC if rendering.build_static_address(name) not in answer.text] == []
         assert "default-src 'none'" in policy
         assert "unsafe" not in policy
-        script = rendering.static_address("page.js")
+        script = rendering.build_static_address("page.js")
         assert re.findall("<script[^>]*>", answer.text) == [f'<script src="{script}" defer>']
         assert not re.search(r"\son[a-z]+=|\sstyle=|<style", answer.text)
         assert not re.search(r'(?:src|<link[^>]*href)="(?!/static/|data:,|data:image/svg\+xml;base64,)', answer.text)
     for name in rendering.STATIC:  # which an open page keeps, whatever becomes of its server
-        answer = client.get(address := rendering.static_address(name))
+        answer = client.get(address := rendering.build_static_address(name))
         assert answer.headers["cache-control"] == "max-age=31536000, immutable"
         assert hashlib.sha256(answer.content).hexdigest().startswith(address.partition("?")[2])
 
@@ -500,7 +500,7 @@ def test_the_approval_shows_the_sentence_and_the_record_of_each_side_and_escapes
     )
     counts = {"supporting": 2, "contradicting": 1, "certainty": "low", "evidence_quality": "weak"}
     candidate = Proposal(name="propranolol", quotes=quotes, **counts)
-    form = rendering.part(
+    form = rendering.render_part(
         "approval", "run", ApprovalRequest(question="?", candidates=(candidate,), timeout_s=9, default="all")
     )
 

@@ -128,7 +128,7 @@ FORMATS = (
     Format("schema", "report.schema.json", as_schema),
 )
 """All formats, in display order."""
-_BESIDE = {"brief": "brief-md"}
+_COMPANIONS = {"brief": "brief-md"}
 """What is written beside a format that is asked for by name: people edit one, tools read the other."""
 
 
@@ -154,9 +154,9 @@ def format_for(file: Path) -> Format:
     for form in FORMATS:
         if name == form.file_name:
             return form
-    for known in sorted(FORMATS, key=lambda form: len(form.ending), reverse=True):
-        if name.endswith(known.ending):
-            return known
+    for export_format in sorted(FORMATS, key=lambda form: len(form.ending), reverse=True):
+        if name.endswith(export_format.ending):
+            return export_format
     endings = ", ".join(dict.fromkeys(form.ending for form in FORMATS))
     raise UsageError(f"{file.name}: no format has that ending; there are {endings}")
 
@@ -190,8 +190,8 @@ def write(report: "ResearchReport", folder: Path, names: Sequence[str]) -> list[
     every: dict[str, None] = {}
     for name in names:
         every[name] = None
-        if name in _BESIDE:
-            every[_BESIDE[name]] = None
+        if name in _COMPANIONS:
+            every[_COMPANIONS[name]] = None
     formats = [format_of(name) for name in every]
     contents = {folder / form.file_name: render(report, form.name) for form in formats}
     return [write_file(path, content, "; name another folder with --out") for path, content in contents.items()]

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from benchmarks.labels import FOLDER, bucket_of, is_apart, labels, read_lines
+from benchmarks.labels import FOLDER, draw_bucket, is_apart, labels, read_lines
 from benchmarks.public_trials import ANOTHER, MET, read_trials
 from benchmarks.study_verdicts import is_open
 from benchmarks.training.studies import list_drug_labels
@@ -183,7 +183,7 @@ def _add_views(source: Source, reading: Mapping[str, Any]) -> None:
 
 def is_closing_trial(pmid: str) -> bool:
     """Whether a paper with a registered p value is kept apart: one in two."""
-    return bucket_of(f"registered{pmid}", 2) == 0
+    return draw_bucket(f"registered{pmid}", 2) == 0
 
 
 def _read_registered(folder: Path, by_pmid: Mapping[str, Source]) -> Iterator[Source]:
@@ -206,7 +206,7 @@ def part_of(source: Source) -> str:
     """Return to which part a record belongs."""
     if source.is_closing:
         return "closing"
-    return "development" if bucket_of(f"development{source.pmid}", _DEVELOPMENT) == 0 else "training"
+    return "development" if draw_bucket(f"development{source.pmid}", _DEVELOPMENT) == 0 else "training"
 
 
 def cut_source(source: Source, pieces: Pieces) -> RecordCase:

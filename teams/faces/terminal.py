@@ -137,17 +137,17 @@ def print_brief(document: "ReportTree", console: Console) -> None:
     answer, *others = document.sections
     first, *notes = (block for block in answer.blocks if isinstance(block, Paragraph))
 
-    def laid_out() -> Markdown:
+    def lay_out() -> Markdown:
         listed = [Items(tuple(note.content for note in notes))] if notes else []
         return Markdown(render_blocks([replace(answer, blocks=(first, *listed))]))
 
-    whole = laid_out()
-    while len(console.render_lines(laid_out())) > console.height - LINES_AFTER:
+    whole = lay_out()
+    while len(console.render_lines(lay_out())) > console.height - LINES_AFTER:
         spare = min(notes, key=_rank_note, default=None)
         if spare is None or _rank_note(spare) == _SAFETY:
             break
         notes.remove(spare)
-    last = laid_out()
+    last = lay_out()
     console.print(whole)
     print_report(replace(document, sections=tuple(others)), console)
     console.print()

@@ -412,8 +412,8 @@ def appraise_record(
 ) -> AppraisedRecord:
     """Appraise one record, as a source returned it, for one drug by its generic name in lower case.
 
-    What people said of it counts before every reader. `other_drugs` are the other drugs read in it, which tell with what
-    the drug was compared.
+    What people said of it counts before every reader. `other_drugs` are those read in it beside this one, which tell
+    with what the drug was compared.
     """
     own = _appraise_by_readers(record, drug, question, readings, other_drugs)
     names = list_record_names(record)

@@ -296,7 +296,7 @@ def list_signals(pool: Iterable[Evidence], question: Question) -> list[tuple[str
 
 
 def choose_first_word(question: Question, reasons: Iterable[Warning], label: Sequence[Warning]) -> str:
-    """Answer yes, no or with caution if `list_known_cautions` or the weightiest `list_label_warnings` of each drug decide; else empty."""
+    """Answer yes, no or with caution if known cautions, or the weightiest warning of each drug, decide; else empty."""
     names_it = _make_label_namer(question)
     is_on_all = not get_subject(question) and len(question.drugs) + len(question.drug_classes) < 2
     headings = {warning.heading for warning in (*reasons, *(() if is_on_all else label))}
