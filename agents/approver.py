@@ -27,7 +27,7 @@ from willowbark.agents.autogen import (
     UserInputRequestedEvent,
     UserProxyAgent,
     UserProxyAgentConfig,
-    typed_by,
+    read_answer,
 )
 from willowbark.tools.appraisal.appraised import list_conditions
 from willowbark.tools.appraisal.judgement import judge_candidates
@@ -145,7 +145,7 @@ class ApproverAgent(Participant[Memory], UserProxyAgent, Component[ApproverAgent
         async def ask_person(request: ApprovalRequest) -> ApprovalAnswer:
             prompt = "\n".join([*request.lines, request.prompt])
             for _ in range(MAX_ATTEMPTS):
-                typed = await typed_by(self, prompt, token)
+                typed = await read_answer(self, prompt, token)
                 try:
                     return request.read(typed)
                 except ValueError as error:

@@ -34,10 +34,10 @@ from willowbark.tools.toolbox import MAX_DRUGS
 from willowbark.tools.wording import counted, listed
 
 from .analyst import Analyst, AnalystConfig, Memory
-from .asking import add_usage, analyst_name, ask, reads_requests, to_ask
+from .asking import add_usage, ask, make_messages, name_analyst, reads_requests
 from .asking.drafts import MAX_QUERIES, JudgeDraft, NextSearch
 from .asking.fits import FitAnswer, ask_fits
-from .asking.reader import ReadingResults, read, to_read
+from .asking.reader import ReadingResults, prepare_reading, read
 from .asking.words import CheckedWords, generic_name
 from .assessment import (
     JUDGE_THRESHOLD,
@@ -156,13 +156,13 @@ class JudgeAgent(Analyst[JudgeMemory], Component[JudgeAgentConfig]):
             names = listed([candidate.drug for candidate in explained])
             yield self._tell("hypothesizing", f"How might they act: {names}")
         request = await asyncio.to_thread(self._build_request, iteration, pool, candidates, explained)
-        messages_to_ask = to_ask(self._system_message, request.text, source=self.name)
+        messages_to_ask = make_messages(self._system_message, request.text, source=self.name)
         aids = await self._aids(pool)
         answer = await ask(self._clients, messages_to_ask, JudgeDraft, cancellation_token, request=request, aids=aids)
         draft, memory.refused = _sort_searches(answer.given or assessment(request), request)
         is_by_model = answer.by is not None and not reads_requests(answer.by)
         words = CheckedWords(request.candidates)
-        view = words.view(draft, analyst_name(answer.by)) if is_by_model else JudgeView()
+        view = words.view(draft, name_analyst(answer.by)) if is_by_model else JudgeView()
         again = await self._read_again(view.misread, cancellation_token)
         dossier.read_again += again.studies
         memory.wanted = draft.next_searches
@@ -252,7 +252,7 @@ class JudgeAgent(Analyst[JudgeMemory], Component[JudgeAgentConfig]):
         records = [record for record in pool if record.key in reasons]
         if not records:
             return ReadingResults()
-        requests = to_read(records, dossier.asked, in_short=run.reads_in_short)
+        requests = prepare_reading(records, dossier.asked, in_short=run.reads_in_short)
         why = {request.record.key: reasons[request.record.key] for request in requests}
         return await read(reader, dossier.question, requests, run.marker, cancellation_token, AGAIN_S, misread=why)
 

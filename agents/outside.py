@@ -24,8 +24,8 @@ from willowbark.agents.autogen import (
     ToolCallExecutionEvent,
     ToolCallRequestEvent,
     ToolCallSummaryMessage,
-    schemas_of,
-    tools_of,
+    list_schemas,
+    list_tools_of,
 )
 from willowbark.tools.outside import GivenOrigin, take_in
 from willowbark.tools.outside.given import declares_evidence
@@ -34,11 +34,19 @@ from willowbark.tools.records.enclosure import one_line
 from willowbark.tools.records.evidence import merge
 from willowbark.tools.records.registry import cards
 from willowbark.tools.search import SourceReply
-from willowbark.tools.toolbox import EvidenceTool, GetCitations, GetMechanisms, GetPaper, GetTrial, asked_by, replies_in
+from willowbark.tools.toolbox import (
+    EvidenceTool,
+    GetCitations,
+    GetMechanisms,
+    GetPaper,
+    GetTrial,
+    find_input_kind,
+    replies_in,
+)
 from willowbark.tools.wording import counted
 
 from .asking import add_usage, reads_requests
-from .asking.reader import list_unreadable, read, to_read
+from .asking.reader import list_unreadable, prepare_reading, read
 from .assessment import AssessmentMessage
 from .context import RunContext
 from .findings import Findings, FindingsMessage, Specialist
@@ -62,7 +70,7 @@ class ToolNames:
     @classmethod
     def of(cls, agent: AssistantAgent) -> "ToolNames":
         """Tell an assistant's tools apart; a server's tools are none of these, unless they are named as ours."""
-        tools = list(tools_of(agent))
+        tools = list(list_tools_of(agent))
         own = {tool.name for tool in tools if isinstance(tool, EvidenceTool)}
         others = [tool for tool in tools if tool.name not in own]
         return cls(frozenset(own), frozenset(tool.name for tool in others if declares_evidence(tool.return_type())))
@@ -209,7 +217,7 @@ class Listener:
     def join(self, run: RunContext, iteration: int = 1) -> None:
         """Connect the assistants' tools that are Willowbark's own to the run, as a specialist's are."""
         for name, agent in self._assistants.items():
-            tools = [tool for tool in tools_of(agent) if isinstance(tool, EvidenceTool)]
+            tools = [tool for tool in list_tools_of(agent) if isinstance(tool, EvidenceTool)]
             gate = run.gate(name, iteration, [tool.name for tool in tools]) if run.gate and tools else None
             if run.transport is not None:
                 for tool in tools:
@@ -313,7 +321,7 @@ class Listener:
         results = await read(
             self._reader,
             question.text,
-            to_read(new, question, in_short=run.reads_in_short),
+            prepare_reading(new, question, in_short=run.reads_in_short),
             run.marker,
             CancellationToken(),
             max(0.0, deadline - time.monotonic()),
@@ -334,7 +342,7 @@ async def _declare(name: str, agent: AssistantAgent | None) -> Specialist:
     """Declare an agent by its tools; one whose tools nobody knows takes nothing that code could ask."""
     if agent is None:
         return Specialist(name=name, takes=())
-    takes = dict.fromkeys(kind for schema in await schemas_of(agent) if (kind := asked_by(schema)) is not None)
+    takes = dict.fromkeys(kind for schema in await list_schemas(agent) if (kind := find_input_kind(schema)) is not None)
     return Specialist(name=name, description=agent.description, takes=tuple(takes))
 
 

@@ -42,10 +42,10 @@ from willowbark.agents.autogen import (
     ToolCallRequestEvent,
     ToolCallSummaryMessage,
     UserMessage,
-    offering,
-    schemas_of,
-    speaking_through,
-    tools_of,
+    list_schemas,
+    list_tools_of,
+    offer,
+    speak_through,
 )
 from willowbark.tools.appraisal.stance import DECIDED, derive_stance
 from willowbark.tools.appraisal.views import MatchedStudy
@@ -56,11 +56,11 @@ from willowbark.tools.records.enclosure import GUIDANCE, condense, enclose_lines
 from willowbark.tools.records.evidence import merge
 from willowbark.tools.records.registry import kind_of
 from willowbark.tools.search import SourceReply
-from willowbark.tools.toolbox import EvidenceTool, InputKind, asked_by
+from willowbark.tools.toolbox import EvidenceTool, InputKind, find_input_kind
 from willowbark.tools.wording import counted, listed
 
-from .asking import ModelUnavailable, add_usage, provider_error_line, reads_requests, remove_thoughts, write_line
-from .asking.reader import list_unreadable, read, to_read
+from .asking import ModelUnavailable, add_usage, describe_provider_error, reads_requests, remove_thoughts, write_line
+from .asking.reader import list_unreadable, prepare_reading, read
 from .assessment import LONGEST_QUERY, AssessmentMessage
 from .context import RunContext
 from .findings import Findings, FindingsMessage, Specialist
@@ -238,7 +238,7 @@ class SpecialistAgent(AssistantAgent, Component[SpecialistAgentConfig]):
         """Join a run: the tools use its transport, after its hooks."""
         self._run = run
         run.reader = self._reader or self._model_client
-        run.tools.update(tool.name for tool in tools_of(self))
+        run.tools.update(tool.name for tool in list_tools_of(self))
 
     async def on_messages_stream(  # noqa: PLR0915
         self, messages: Sequence[BaseChatMessage], cancellation_token: CancellationToken
@@ -317,7 +317,7 @@ class SpecialistAgent(AssistantAgent, Component[SpecialistAgentConfig]):
     def _bind_tools(self, iteration: int) -> None:
         """Connect the tools to the run, with what stands before their calls in this round."""
         run = self._run
-        tools = [tool for tool in tools_of(self) if isinstance(tool, EvidenceTool)]
+        tools = [tool for tool in list_tools_of(self) if isinstance(tool, EvidenceTool)]
         gate = run.gate(self.name, iteration, [tool.name for tool in tools]) if run.gate else None
         if run.transport is not None:
             for tool in tools:
@@ -328,8 +328,8 @@ class SpecialistAgent(AssistantAgent, Component[SpecialistAgentConfig]):
         route = route_of(question)
         if iteration > 1 or not self._run.tools.intersection(route.tools or ()):
             return {}
-        later = [tool for tool in tools_of(self) if not is_first(route, tool.name)]
-        takes = {tool.name: asked_by(tool.schema) for tool in later}
+        later = [tool for tool in list_tools_of(self) if not is_first(route, tool.name)]
+        takes = {tool.name: find_input_kind(tool.schema) for tool in later}
         return {name: kind for name, kind in takes.items() if kind is not None}
 
     async def _search_first(
@@ -338,12 +338,14 @@ class SpecialistAgent(AssistantAgent, Component[SpecialistAgentConfig]):
         """Search with the tools that come first; without any, only listen."""
         later = turn.found.later
         narrowed = [_narrow(message, self.name) for message in messages]
-        by_number = {tool.name for tool in tools_of(self) if asked_by(tool.schema) in ("numbers", "citations")}
-        if later and all(tool.name in {*later, *by_number} for tool in tools_of(self)):
+        by_number = {
+            tool.name for tool in list_tools_of(self) if find_input_kind(tool.schema) in ("numbers", "citations")
+        }
+        if later and all(tool.name in {*later, *by_number} for tool in list_tools_of(self)):
             for message in narrowed:
                 await self._model_context.add_message(message.to_model_message())
             return
-        with offering(self, lambda name: name not in later):
+        with offer(self, lambda name: name not in later):
             async for event in self._attempt(narrowed, cancellation_token, turn):
                 yield event
 
@@ -377,7 +379,7 @@ class SpecialistAgent(AssistantAgent, Component[SpecialistAgentConfig]):
             stream = self._search(messages, client, turn, cancellation_token, reflects=reflects)
             messages = ()  # now in the context
             try:
-                with speaking_through(self, client, tool_rounds):
+                with speak_through(self, client, tool_rounds):
                     async for event in _yield_until(deadline, stream, cancellation_token):
                         yield event
             except TimeoutError:
@@ -388,7 +390,7 @@ class SpecialistAgent(AssistantAgent, Component[SpecialistAgentConfig]):
                     return
                 continue
             except Exception as error:  # noqa: BLE001  an exception here would break the whole team: it becomes a note
-                why = provider_error_line(error)
+                why = describe_provider_error(error)
                 _log.warning("%s: the model failed: %s", name, why)
                 if turn.found.replies:
                     notes.append(f"{name}: the model failed ({why}) after its searches; what came is used")
@@ -403,7 +405,7 @@ class SpecialistAgent(AssistantAgent, Component[SpecialistAgentConfig]):
             finally:
                 await stream.aclose()
             if is_chosen and client is fallback and turn.found.replies:
-                if turn.found_each and all(isinstance(tool, EvidenceTool) for tool in tools_of(self)):
+                if turn.found_each and all(isinstance(tool, EvidenceTool) for tool in list_tools_of(self)):
                     return
                 continue
             if attempt == len(clients) or is_chosen or not turn.asked_nobody:
@@ -458,7 +460,9 @@ class SpecialistAgent(AssistantAgent, Component[SpecialistAgentConfig]):
             async for event in self._reflect(client, turn, cancellation_token, self._describe_turn(turn)):
                 yield event
         except Exception as error:  # noqa: BLE001  an exception here would break the whole team: it becomes a note
-            findings.notes.append(f"{self.name}: the model failed ({provider_error_line(error)}) to say what it found")
+            findings.notes.append(
+                f"{self.name}: the model failed ({describe_provider_error(error)}) to say what it found"
+            )
 
     def _describe_turn(self, turn: "_SearchTurn") -> str:
         """Describe a turn for the model's reflection: the question, its searches, and what was read of what came."""
@@ -529,7 +533,7 @@ class SpecialistAgent(AssistantAgent, Component[SpecialistAgentConfig]):
             return
         findings.replies = await run.add_full_texts(question, findings.replies)
         records = await asyncio.to_thread(merge, findings.records)
-        publications = to_read(records, question, in_short=run.reads_in_short)
+        publications = prepare_reading(records, question, in_short=run.reads_in_short)
         new = [publication for publication in publications if publication.fingerprint not in self._was_read]
         left_s = max(0.0, deadline - time.monotonic())
         results = await read(
@@ -558,7 +562,7 @@ class SpecialistAgent(AssistantAgent, Component[SpecialistAgentConfig]):
 
     async def _declare(self) -> Specialist:
         """Declare this specialist: name, description, and the kinds of input its tools take."""
-        takes = dict.fromkeys(kind for kind in map(asked_by, await schemas_of(self)) if kind is not None)
+        takes = dict.fromkeys(kind for kind in map(find_input_kind, await list_schemas(self)) if kind is not None)
         return Specialist(name=self.name, description=self.description, takes=tuple(takes))
 
     async def on_reset(self, cancellation_token: CancellationToken) -> None:

@@ -33,9 +33,9 @@ from willowbark.agents.autogen import (
     TerminationCondition,
     TextMessage,
     Thread,
-    assistants_in,
-    keyword_defaults,
-    names_inside,
+    find_assistants,
+    list_defaults,
+    list_names,
 )
 from willowbark.agents.baseline import BaselineChatCompletionClient
 from willowbark.agents.context import Joins, RunContext
@@ -66,7 +66,7 @@ MESSAGE_TYPES: list[type[BaseAgentEvent | BaseChatMessage]] = [
 `custom_message_types`."""
 FOR_MODELS = ("selector_prompt", "max_selector_attempts", "model_client_streaming", "model_context")
 """Options of AutoGen's selector that only its model reads."""
-_USUAL = {name: keyword_defaults(SelectorGroupChat)[name] for name in FOR_MODELS}
+_USUAL = {name: list_defaults(SelectorGroupChat)[name] for name in FOR_MODELS}
 
 
 class GroupChatOptions(TypedDict, total=False):
@@ -154,7 +154,7 @@ class ResearchTeam(PolicyGroupChat, Component[ResearchTeamConfig]):
             _find_only(members, ApprovalMessage, "approver") if _list_producers(members, ApprovalMessage) else None
         )
         others = (self._judge, self._reporter, self._approver)
-        self._sources = {member.name: names_inside(member) for member in members}
+        self._sources = {member.name: list_names(member) for member in members}
         _refuse_shared_names(self._sources)
         self._specialists = [m.name for m in members if m.name not in others]
         if not self._specialists:
@@ -172,7 +172,7 @@ class ResearchTeam(PolicyGroupChat, Component[ResearchTeamConfig]):
             self._message_factory.register(FindingsMessage)
         self.selects_by_model = selection == "model"
         self._members = members
-        assistants = (agent for member in members for agent in assistants_in(member))
+        assistants = (agent for member in members for agent in find_assistants(member))
         others_by_name = {agent.name: agent for agent in assistants if not isinstance(agent, SpecialistAgent)}
         self._listener = Listener(others_by_name, client)
         self._run = run or RunContext()

@@ -7,7 +7,7 @@ import pytest
 from builders import QUESTION, arm_draft, comparison_draft, record, statement_draft, study_draft
 
 from willowbark.agents.asking.drafts import StudyDraft
-from willowbark.agents.asking.reader import ToRead, to_read
+from willowbark.agents.asking.reader import ToRead, prepare_reading
 from willowbark.agents.asking.studies import CheckedStudy, Refused, check_study, join_studies
 from willowbark.tools.appraisal.appraised import Readings
 from willowbark.tools.appraisal.stance import derive_stance
@@ -30,7 +30,7 @@ TRIAL = record("11111111", "Propranolol in migraine: a trial", TEXT)
 
 
 def given(shown: Evidence = TRIAL) -> ToRead:
-    [read] = to_read([shown], ASKED)
+    [read] = prepare_reading([shown], ASKED)
     return read
 
 

@@ -33,7 +33,7 @@ from willowbark.tools.records.evidence import Evidence
 from willowbark.tools.records.registry import kind_of
 from willowbark.tools.wording import counted, listed
 
-from .answers import PROMPTS_VERSION, ModelAnswer, add_usage, analyst_name, ask, ask_to_mend, prompt, to_ask
+from .answers import PROMPTS_VERSION, ModelAnswer, add_usage, ask, ask_to_mend, make_messages, name_analyst, read_prompt
 from .batches import AT_ONCE, Gathered
 from .claims import plain
 from .drafts import StudiesDraft, StudyDraft
@@ -336,7 +336,7 @@ def _add_tokens(tokens: tuple[int, int], usage: RequestUsage | None) -> tuple[in
 
 def list_unreadable(pool: Iterable[Evidence], question: Question) -> list[UnreadRecord]:
     """List the publications and trials that hold nothing to read, each with the reason."""
-    readable_keys = {item.record.key for item in to_read(pool, question)}
+    readable_keys = {item.record.key for item in prepare_reading(pool, question)}
     unreadable: list[UnreadRecord] = []
     for record in pool:
         if kind_of(record) in STUDIES and record.key not in readable_keys:
@@ -345,7 +345,7 @@ def list_unreadable(pool: Iterable[Evidence], question: Question) -> list[Unread
     return unreadable
 
 
-def to_read(pool: Iterable[Evidence], question: Question, *, in_short: bool = False) -> list[ToRead]:
+def prepare_reading(pool: Iterable[Evidence], question: Question, *, in_short: bool = False) -> list[ToRead]:
     """Select what may report on drugs: publications, and trials that stopped or posted results.
 
     No word of the question decides: a model says later what is on topic. Only errata, letters and other publications
@@ -391,7 +391,7 @@ class _Stage:
     async def read(self, batch: Sequence[ToRead], *, is_first: bool = True) -> None:
         """Read a batch; what is refused is asked for once more, and a batch too long for an answer in halves."""
         results = self.found
-        version = f"{analyst_name(self.client)}, prompts {PROMPTS_VERSION}"
+        version = f"{name_analyst(self.client)}, prompts {PROMPTS_VERSION}"
         if self.gathered is not None and is_first:
             with self.gathered.place() as place:
                 answer = await self._ask(batch)
@@ -434,7 +434,9 @@ class _Stage:
             if each.record.key in self.misread
         ]
         again = "\n".join([MISREAD, *why]) if why else ""
-        messages = to_ask(prompt("reader.md"), "\n".join(filter(None, [lines, again, further])), source="reader")
+        messages = make_messages(
+            read_prompt("reader.md"), "\n".join(filter(None, [lines, again, further])), source="reader"
+        )
         answer = await ask([self.client], messages, StudiesDraft, self.token)
         add_usage(self.found.usage, answer.usage)
         if batch[0].is_whole:

@@ -26,7 +26,7 @@ from ..approval import Approval
 from ..asking.claims import Claim
 from ..asking.reader import UnreadRecord
 from ..checking.written import WrittenAnswer
-from ..pictures import estimate
+from ..pictures import write_estimate
 from ..work import WorkShare
 from .forms.blocks import Block, Cite
 from .forms.markdown import render_blocks
@@ -300,7 +300,7 @@ class EvidenceRow(StudyFacts, frozen=True, extra="forbid"):
         if own:
             return own
         other_fields: dict[ValueKind, list[str]] = {
-            "estimate": [*dict.fromkeys(map(estimate, self.effects))] or self.tested_figures,
+            "estimate": [*dict.fromkeys(map(write_estimate, self.effects))] or self.tested_figures,
             "comparator": [self.pico.comparator or ""] if self.pico else [],
             "participants": [self._say_participants()],
         }

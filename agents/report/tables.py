@@ -28,7 +28,7 @@ from willowbark.tools.wording import short
 
 from ..asking.claims import plain
 from ..findings import Dossier
-from ..pictures import estimate
+from ..pictures import write_estimate
 from .content import EFFICACY, BestEstimate, EvidenceRow, Flow, Pico, PostedResult, SearchLogEntry, TrialRow
 from .material import Material
 
@@ -180,7 +180,7 @@ def find_best_estimate(rows: Sequence[EvidenceRow]) -> BestEstimate | None:
         best = BestEstimate(
             key=row.key,
             result=pico.result,
-            figures=estimate(size) if size else _write_figures(row),
+            figures=write_estimate(size) if size else _write_figures(row),
             comparator=pico.comparator,
             participants=row.quoted_participants if row.sample_size is not None else None,
             preclinical=row.design if row.design in _PRECLINICAL else "",

@@ -21,7 +21,7 @@ from willowbark.tools.records.registry import gives, title_of
 from willowbark.tools.wording import counted, listed, short
 
 from ..checking.written import CheckedSentence
-from ..pictures import ForestPlot, StudyEffect, forest_plots
+from ..pictures import ForestPlot, StudyEffect, make_forest_plots
 from .content import (
     EFFICACY,
     EVENTS_NOTE,
@@ -463,7 +463,7 @@ def draw_plots_of_drug(report: ReportContent, place: int, rows: Sequence[Evidenc
             name = one_line(_write_study_name(row, report.reference_of(row.key)), 23)
             for size in dict.fromkeys(row.effects):
                 effects.append(StudyEffect(name, row.title, row.direction, size))
-    return forest_plots(rows[0].drug, place, effects) if rows else []
+    return make_forest_plots(rows[0].drug, place, effects) if rows else []
 
 
 def show_stored(section_id: str, field: Callable[[ReportContent], ReportSection | None]) -> Builder:

@@ -63,14 +63,14 @@ class WholeAnswer(EvidenceDigest, frozen=True, extra="forbid"):
 
     def as_markdown(self) -> str:
         """Format the answer for people."""
-        told = [super().as_markdown()]
-        told += [
+        lines = [super().as_markdown()]
+        lines += [
             f"- Caution, **{escape(caution.drug)}**: {escape(caution.text)}{_cite(caution)}"
             for caution in self.cautions
         ]
-        told += [f"- Corrected by people: {escape(line)}" for line in self.corrected]
-        told += [f"- Gap: {escape(gap)}" for gap in self.gaps]
-        return "\n".join([*told, "", *filter(None, (escape(self.provenance), self.disclaimer))])
+        lines += [f"- Corrected by people: {escape(line)}" for line in self.corrected]
+        lines += [f"- Gap: {escape(gap)}" for gap in self.gaps]
+        return "\n".join([*lines, "", *filter(None, (escape(self.provenance), self.disclaimer))])
 
 
 def _cite(caution: Caution) -> str:
@@ -87,13 +87,13 @@ def take_sentences(text: str, most: int) -> str:
     line = " ".join(visible(text).split())
     if len(line) <= most:
         return line
-    taken = ""
+    fitting = ""
     for sentence in sentences(line):
-        longer = f"{taken} {sentence}".strip()
-        if taken and len(longer) > most:
+        longer = f"{fitting} {sentence}".strip()
+        if fitting and len(longer) > most:
             break
-        taken = longer
-    return f"{taken} […]" if len(taken) < len(line) else taken
+        fitting = longer
+    return f"{fitting} […]" if len(fitting) < len(line) else fitting
 
 
 def whole_answer(report: ReportContent, most_bytes: int) -> WholeAnswer:
@@ -151,12 +151,12 @@ def _make_whole(text: str, report: ReportContent) -> str:
 def _with_lines(
     bare: WholeAnswer, chosen: Sequence[EvidenceLine], every: Sequence[EvidenceLine], drugs: Sequence[str]
 ) -> WholeAnswer:
-    shown = {line.drug for line in chosen}
+    drugs_chosen = {line.drug for line in chosen}
     return bare.model_copy(
         update={
             "lines": sorted(chosen, key=lambda line: drugs.index(line.drug)),
             "left_off": len(every) - len(chosen),
-            "drugs_left_off": [drug for drug in drugs if drug not in shown][:_MOST_NAMED],
+            "drugs_left_off": [drug for drug in drugs if drug not in drugs_chosen][:_MOST_NAMED],
         }
     )
 
@@ -173,9 +173,9 @@ def _list_cautions(report: ReportContent) -> Iterator[Caution]:
     """List the cautions of the drugs that the report names, those that lead first, each with what says so."""
     for candidate in report.candidates:
         for caution in candidate.cautions:
-            text, found, tail = caution.rpartition(" (")
+            text, bracket, tail = caution.rpartition(" (")
             key = tail.removesuffix(")")
-            is_cited = bool(found) and tail.endswith(")") and key.startswith(_KEYS)
+            is_cited = bool(bracket) and tail.endswith(")") and key.startswith(_KEYS)
             if is_cited:
                 url = find_url(key, str(report.reference_of(key).get("url") or "")) or ""
                 yield Caution(drug=candidate.name, text=text, source=key, url=url)

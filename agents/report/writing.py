@@ -18,7 +18,7 @@ from willowbark.tools.records.evidence import Evidence
 from willowbark.tools.records.registry import kind_of
 
 from ..approval import Approval
-from ..asking import Aids, add_usage, analyst_name, ask, ask_to_mend, reads_requests, to_ask
+from ..asking import Aids, add_usage, ask, ask_to_mend, make_messages, name_analyst, reads_requests
 from ..asking.batches import AT_ONCE
 from ..asking.claims import Verdicts, verify
 from ..asking.drafts import ClaimDraft, ReportDraft
@@ -135,7 +135,7 @@ class Writing:
         for reason in dict.fromkeys(failure for part in parts for failure in part.failures):
             alike = [part for part in parts if reason in part.failures]
             drugs = [candidate.drug for part in alike for candidate in part.request.candidates]
-            instead = dict.fromkeys(f"; {analyst_name(part.by)} answered instead" for part in alike if part.by)
+            instead = dict.fromkeys(f"; {name_analyst(part.by)} answered instead" for part in alike if part.by)
             on = "" if len(alike) == len(parts) else f", on {', '.join(drugs)}"
             self.notes.append(f"{self.name}: {reason}{on}{''.join(instead)}")
         for part in parts:
@@ -184,7 +184,7 @@ class Writing:
                 return None
             return f"claims: empty, though records speak for or against {', '.join(decided[:5])}"
 
-        asked = partial(to_ask, self.system_message, request.text, source=self.name)
+        asked = partial(make_messages, self.system_message, request.text, source=self.name)
         part = _Part(request)
         left = list(clients)
         while left:

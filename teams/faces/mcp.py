@@ -25,7 +25,7 @@ from pydantic import AliasChoices, BaseModel, ConfigDict, Field, ValidationError
 from pydantic.json_schema import GenerateJsonSchema
 
 from willowbark import __version__
-from willowbark.agents.autogen import CancellationToken, tools_of
+from willowbark.agents.autogen import CancellationToken, list_tools_of
 from willowbark.agents.baseline import BaselineChatCompletionClient
 from willowbark.agents.findings import EvidenceDigest
 from willowbark.agents.report.charts import count_studies, draw_forest_plots
@@ -358,7 +358,7 @@ class Server(SdkServer):
         ]
         self._offers: dict[str, tuple[ListedTool, type[BaseModel], Callable[[Any, TellProgress], _ToolResult]]] = {}
         for member in default_participants(BaselineChatCompletionClient(), settings):
-            for tool in tools_of(member) if isinstance(member, SpecialistAgent) else ():
+            for tool in list_tools_of(member) if isinstance(member, SpecialistAgent) else ():
                 if isinstance(tool, EvidenceTool):
                     self._offer_tool(tool)
                 if isinstance(tool, GetPaper):

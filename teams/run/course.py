@@ -32,7 +32,7 @@ from willowbark.agents.findings import ASKED_AS, Findings, FindingsMessage
 from willowbark.agents.judge import BUDGET_RESERVE
 from willowbark.agents.report.content import ModelCalls, TurnUsage
 from willowbark.agents.report.model import ReportMessage, ResearchReport
-from willowbark.agents.reporter import ReportAgent, turns_of
+from willowbark.agents.reporter import ReportAgent, list_turns
 from willowbark.agents.routing import route_of
 from willowbark.tools.appraisal.appraised import Readings, list_conditions
 from willowbark.tools.appraisal.stored import StoredReader
@@ -194,7 +194,7 @@ class Course:
                             iteration = message.content.iteration
                         if isinstance(message, TurnMessage):
                             usage = message.models_usage or RequestUsage(prompt_tokens=0, completion_tokens=0)
-                            cost = self._budget.prices.cost_of(turns_of(message.source, 1, usage, message))
+                            cost = self._budget.prices.cost_of(list_turns(message.source, 1, usage, message))
                             cost_of_turn = {"tokens": usage.prompt_tokens + usage.completion_tokens, "cost_usd": cost}
                             events[:1] = [event.model_copy(update=cost_of_turn) for event in events[:1]]
                             is_written = isinstance(message, ReportMessage)
