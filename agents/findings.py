@@ -140,6 +140,7 @@ def make_digest(
         )
 
     digest = build([])
+    # Quotes are cut shorter only while too few studies fit.
     for most in _QUOTE_LENGTHS:
         digest = build([])
         for line in turns:

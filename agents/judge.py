@@ -179,6 +179,7 @@ class JudgeAgent(Analyst[JudgeMemory], Component[JudgeAgentConfig]):
         verdict.notes += self._list_notes(verdict, draft, fitted, [*not_run, *memory.refused])
         for usage in (fitted.usage, again.usage):
             add_usage(answer.usage, usage)
+        # While the second round searches, databases are asked about the candidates of the first.
         if verdict.recommendation != "synthesize" and iteration == 1:
             decided = [candidate.drug for candidate in candidates if candidate.has_verdict]
             run.look_up_ahead(decided, [candidate.drug for candidate in candidates if not candidate.has_verdict])

@@ -322,6 +322,7 @@ def count_flow(material: Material) -> Flow:
         excluded[reason] += 1
     included = excluded.pop("", 0)
     screened = len(material.pool) + versions
+    # Versions were merged into the record that counts: screened with it, and not duplicates of it.
     excluded["preprint or earlier version of an included record"] = versions
     return Flow(
         identified={source: number for source, number in sorted(identified.items()) if number},

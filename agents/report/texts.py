@@ -151,6 +151,7 @@ def _insert(context: Context, value: object) -> Markup:
         return Markup("")
     inserted: list[RichText] = context["inserted"]
     nodes = value if isinstance(value, tuple) else flow(value if isinstance(value, Cite) else str(value))
+    # The text of a record may look like the template's markup; behind a placeholder nothing reads it as such.
     inserted.append(nodes)
     return Markup(f"\ue000{len(inserted) - 1}\ue001")  # noqa: S704  a number between two marks
 
@@ -269,6 +270,7 @@ def _read_plain(marked: str, inserted: list[RichText]) -> str:
 
 def _read_line(marked: str, inserted: list[RichText]) -> RichText:
     """Replace placeholders in a template's line by their values; adjacent plain texts are merged."""
+    # Parts of a sentence that a template leaves out also leave the blank before its mark.
     line = re.sub(r" +([.,;:)])", r"\1", " ".join(marked.split()))
     nodes: list[TreeNode] = []
     for strong, text in enumerate(_STRONG.split(line)):

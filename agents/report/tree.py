@@ -202,6 +202,7 @@ def select_block_rows(
         best = candidate.best_estimate.key if candidate.best_estimate else ""
         own = [(row, candidate.stance_of(row)) for row in table if row.drug == candidate.name]
         supporting = sorted((row for row, stance in own if stance == "supports"), key=lambda row: row.key != best)
+        # One place is left to a study in support, where there is one.
         failing = [row for row, stance in own if stance in ("contradicts", "missed")][: most - bool(supporting)]
         rows_of[candidate.name] = [*failing, *supporting[: most - len(failing)]]
     return rows_of
@@ -637,6 +638,7 @@ def build_document(report: ReportContent) -> ReportTree:
     sources = report.library or ", ".join(map(title_of, report.sources_searched)) or "none answered"
     generated = f"Generated {when} by Willowbark · {tokens}: {report.tokens_used:,} · sources: {sources}"
     main = [section for build in SECTIONS if (section := build(report)) is not None]
+    # What only the appendix cites is listed there, numbered on from the main part.
     cited = max((max(node.numbers) for node in spans(tuple(main)) if isinstance(node, Cite)), default=0)
     appended = [section for build in APPENDIX if (section := build(report)) is not None]
     if len(report.references) > cited:

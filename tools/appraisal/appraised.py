@@ -526,6 +526,7 @@ def _read_drug(
         # What a registry posted comes before what a model read of it.
         return (drug_readings[::-1] if reading.kind == "efficacy" else drug_readings), posted
     drug_readings = readings.of(record, drug, condition)
+    # An abstract may name a drug whose results only the full text reports.
     is_silent = drug_readings[0].verdict in ("none", "neutral") and drug_readings[0].effect == "not_reported"
     results = cut_opening_results(record) if is_silent else ""
     if not results:

@@ -276,6 +276,7 @@ def find_outcome(support: int, contradicting: int, missed: int, *, is_refuted: b
 
 def appraise_candidate(items: Sequence[AppraisedItem]) -> CandidateAppraisal:
     """Appraise all evidence on a candidate; the order of the items does not matter."""
+    # By key, since replies come in any order and the same records have to give the same words.
     counting = sorted((i for i in items if not i.retracted and not i.struck), key=lambda item: item.key)
     retracted = sorted(i.key for i in items if i.retracted)
     struck = sorted((i.key, i.struck) for i in items if i.struck and not i.retracted)

@@ -180,6 +180,7 @@ def apply_rulings(study: Study, rulings: Sequence[Ruling], decisive: Comparison 
         word = ruling.agreed
         if word is None:
             continue
+        # One by one, so that a word that does not fit leaves the others standing.
         try:
             study = apply_corrections(study, [word], deciding)
         except UsageError as error:

@@ -223,6 +223,7 @@ def _denies(sentence: Sentence) -> bool:
     if sentence.signs.isdisjoint(_DENIED):
         return False
     text = sentence.text
+    # From the end, so that earlier offsets stay true.
     for condition in reversed(find_conditions(text)):
         text = f"{text[: condition.start]}it{text[condition.end :]}"
     return any(not clause.signs.isdisjoint(_DENIED) for clause in Document.cut("", text).sentences)

@@ -196,6 +196,7 @@ def _decide(study: Study, drug: str, rows: list[Comparison]) -> DrugStance | Non
     stances = [_judge(study, drug, row) for row in first]
     if _is_mixed_within(first) or _is_mixed_between(first):
         return stances[0].model_copy(update={"says": "neutral"})
+    # Of comparisons with equal rank one that decides is enough.
     return next((stance for stance in stances if stance.says in DECIDED), stances[0])
 
 

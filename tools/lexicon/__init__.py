@@ -1,4 +1,8 @@
-"""Finds names of drugs, drug classes and conditions in text without a model."""
+"""Finds names of drugs, drug classes and conditions in text, by tables and without a model.
+
+`drugs` and `conditions` give each mention its common name; `tree` tells by MeSH whether a condition is a form, a
+complication or a wider term of another; `matching` searches for many phrases at once and compiles the cues of tables.
+"""
 
 from .conditions import (
     canonical_condition,

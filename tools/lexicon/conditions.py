@@ -55,6 +55,7 @@ def _load_conditions() -> _ConditionTable:
     for name, spellings in synonyms.items():
         spelt |= {phrase_key(spelling): name for spelling in spellings}
     eponyms = ((key.partition(" s ")[0], name) for key, name in spelt.items() if re.fullmatch(r"\w+ s \w+", key))
+    # Reversed, so that of two diseases with one eponym the first in the table has it.
     names |= {f"{eponym} s": name for eponym, name in reversed([*eponyms])} | spelt  # Crohn's, without "disease"
     return _ConditionTable(
         index=PhraseIndex(names),

@@ -56,6 +56,7 @@ def find_facts(document: Document) -> Facts:
     design = _settle_design(document, learned)
     features_of = list_candidates(document, learned)
     weight = map_weights(model_heads["participants"]).get
+    # Features keep their order: sums of floating-point numbers depend on it.
     best = max(features_of, key=lambda value: sum(weight(name, 0.0) for name in features_of[value]))
     return Facts(design, settle_participants(document, None if best == NOT_REPORTED else best))
 
