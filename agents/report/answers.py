@@ -381,7 +381,9 @@ def _answer_mechanism(material: Material, mechanisms: MechanismFindings) -> Repo
         targets = listed(list(genes))
         if how:
             actions[drug] = f"{listed([*how])}{f' (targets {targets})' if targets else ''}", [key for key, _ in entries]
-    ordered = [(drug, *actions[drug]) for drug in sorted(actions, key=lambda drug: [*question.drugs, drug].index(drug))]
+    # Drugs in the question's order, then the others as they came.
+    drugs = sorted(actions, key=lambda drug: [*question.drugs, drug].index(drug))
+    ordered = [(drug, *actions[drug]) for drug in drugs]
     # A class has no mechanism of its own: with one of its drugs described, it is not missing.
     due = question.drugs if actions else (*question.drugs, *question.drug_classes)
     missing = [name for name in due if name not in actions]
@@ -429,7 +431,8 @@ def _answer_no_help(material: Material) -> ReportAnswer:
         refuted=listed(refuted),
         support=sum(len(c.appraisal.supporting) for c in drugs),
     )
-    return ReportAnswer([statement], [_say("quotes", title="", items=[*quotes[False], *quotes[True]][:MOST_QUOTED])])
+    items = [*quotes[False], *quotes[True]][:MOST_QUOTED]
+    return ReportAnswer([statement], [_say("quotes", title="", items=items)])
 
 
 def _answer_uses(material: Material) -> ReportAnswer:

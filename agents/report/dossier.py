@@ -6,7 +6,7 @@ studied, comparable safety, sponsors of trials. Each statement has its citation;
 
 from collections.abc import Iterator, Sequence
 
-from willowbark.tools.records.study import Study
+from willowbark.tools.records.study import Arm, Study
 from willowbark.tools.wording import counted, listed, short
 
 from .content import NOT_REPORTED, DrugCandidate, EvidenceRow, ReportContent, TrialRow
@@ -151,11 +151,15 @@ def _list_regimens(
     for row in rows:
         study = studies.get(row.key)
         arms = [arm for arm in study.arms if candidate.name in arm.drugs] if study else []
-        words = [", ".join(filter(None, (arm.dose, arm.route, arm.schedule, arm.duration))) for arm in arms]
+        words = [_describe_regimen(arm) for arm in arms]
         regimen = "; ".join(dict.fromkeys(filter(None, words)))
         regimen = regimen or "; ".join(value.line for value in row.compared("dose"))
         if regimen:
             yield row.key, short(regimen, _LONGEST_EFFECT)
+
+
+def _describe_regimen(arm: Arm) -> str:
+    return ", ".join(filter(None, (arm.dose, arm.route, arm.schedule, arm.duration)))
 
 
 def _describe_safety(

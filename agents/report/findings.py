@@ -189,7 +189,10 @@ def _quote_label(records: Sequence[Evidence], drug: str, material: Material) -> 
     sections = split_label(record)
     others = [candidate.drug for candidate in material.shown]
     rivals = [mention for mention in label.named_drugs if mention["drug"] in others and mention["drug"] != drug]
-    clean = [(rival["drug"], visible(set_aside(rival["sentence"])).strip(), rival["heading"]) for rival in rivals]
+    clean = []
+    for rival in rivals:
+        sentence = visible(set_aside(rival["sentence"])).strip()
+        clean.append((rival["drug"], sentence, rival["heading"]))
     return {
         "key": record.key,
         "people": " or ".join(filter(None, (material.asked.population, short(material.topic)))),

@@ -159,11 +159,16 @@ def shorten_figures(text: str) -> str:
     ...     "respectively (P < 0.05)")
     '17.5% and 7.5% in those given it, compared with 55%, 30% and 27.5% in the groups without it…'
     """
-    ends = [mark.start() for mark in re.finditer(r"[,;] ", text)]
-    whole = [end for end in ends if text[:end].count("(") == text[:end].count(")") and re.search(r"\d", text[:end])]
-    if len(text) <= LONGEST_FIGURES or not whole:
+    ends = []
+    for mark in re.finditer(r"[,;] ", text):
+        clause = text[: mark.start()]
+        is_whole = clause.count("(") == clause.count(")")
+        if is_whole and re.search(r"\d", clause):
+            ends.append(mark.start())
+    if len(text) <= LONGEST_FIGURES or not ends:
         return short(text, LONGEST_FIGURES)
-    return f"{text[: max((end for end in whole if end <= LONGEST_FIGURES), default=whole[0])]}…"
+    fitting = [end for end in ends if end <= LONGEST_FIGURES]
+    return f"{text[: max(fitting, default=ends[0])]}…"
 
 
 def find_best_estimate(rows: Sequence[EvidenceRow]) -> BestEstimate | None:

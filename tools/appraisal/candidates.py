@@ -435,11 +435,14 @@ def _build_candidate(
     appraisal = _appraisal_of(tuple(record.item for record in records))
     sides = dict.fromkeys(appraisal.contradicting, 0) | dict.fromkeys(appraisal.supporting, 1)
     sides |= dict.fromkeys(appraisal.missed, 2)
+
+    def rank(record: AppraisedRecord) -> tuple[int, int, int, str]:
+        item = record.item
+        return sides.get(record.key, 3), item.design.tier, -(item.sample_size or 0), record.key
+
     return Candidate(
         drug=drug,
-        records=sorted(
-            records, key=lambda r: (sides.get(r.key, 3), r.item.design.tier, -(r.item.sample_size or 0), r.key)
-        ),
+        records=sorted(records, key=rank),
         appraisal=appraisal,
         drug_records=[key for key, _ in own],
         mechanisms=_list_texts(mechanism.get("mechanism_of_action") for mechanism in mechanisms),

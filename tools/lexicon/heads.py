@@ -54,7 +54,8 @@ def read_heads(table: str) -> dict[str, Head]:
         name, scale, *classes = part.partition("\n")[0].split("\t")
         lines = [line.rpartition("\t") for line in part.strip("\n").split("\n")[1:]]
         raw = base64.b64decode("".join(line[2] for line in lines))
-        weights = np.frombuffer(raw, dtype=np.int8).reshape(len(lines), -1)[:, : len(classes)] * np.float32(scale)
+        scores = np.frombuffer(raw, dtype=np.int8).reshape(len(lines), -1)
+        weights = scores[:, : len(classes)] * np.float32(scale)
         rows = {line[0]: at for at, line in enumerate(lines[1:], 1)}
         head_by_name[name] = Head(classes, rows, weights.astype(np.float32), weights[0].astype(np.float32))
     return head_by_name

@@ -123,7 +123,7 @@ def find_abbreviations(text: str, mentions: list[Mention]) -> list[Mention]:
     if not meanings:
         return []
     uses = re.compile(r"(?<![\w-])(?:" + "|".join(map(re.escape, meanings)) + r")(?!\w)")
-    return [Mention(meanings[use.group()], use.start(), use.end(), use.group()) for use in uses.finditer(text)]
+    return [Mention(meanings[use.group()], *use.span(), use.group()) for use in uses.finditer(text)]
 
 
 def merge_mentions(preferred: Sequence[Mention], others: Sequence[Mention]) -> list[Mention]:

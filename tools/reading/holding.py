@@ -111,7 +111,9 @@ def _find_bearing(reading: Reading, document: Document) -> Reading:
         return reading
     for sentence in _rank(document, reading.condition):
         line = PassageContrast.of_sentence(sentence)
-        if _is_own(line, reading.drug) and says(cue, line.text) and (cue == _FAILURE or not says(_FAILURE, line.text)):
+        if not _is_own(line, reading.drug) or not says(cue, line.text):
+            continue
+        if cue == _FAILURE or not says(_FAILURE, line.text):
             return reading.model_copy(update={"passages": (_quote(sentence),)})
     if is_bearing:
         return reading

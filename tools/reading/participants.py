@@ -102,9 +102,9 @@ def _is_year(document: Document, sentence: Sentence, at: int) -> bool:
     after = [token.text for token in tokens[at + 1 : min(at + 4, sentence.last)]]
     if not _MONTHS.isdisjoint(before):
         return True
-    others = [near[0] if near and _YEAR.fullmatch(near[0]) else (near[1:] or [""])[0] for near in (before, after)]
-    joined = [near[0] if near else "" for near in (before, after)]
-    for other, word in zip(others, joined, strict=True):
+    for near in (before, after):
+        word, beyond = (*near, "", "")[:2]
+        other = word if _YEAR.fullmatch(word) else beyond
         if _YEAR.fullmatch(other) and (word == other or word in _BETWEEN_YEARS):
             return True
     end = tokens[at].end

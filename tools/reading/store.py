@@ -194,7 +194,10 @@ class StudyStore:
     def keep(self, rows: Sequence[StoredRow], reader: ReaderIdentity, done: Iterable[str] = ()) -> None:
         """Commit rows, and the texts of which all was read; what is there already stays. Raises StoreError."""
         day = datetime.now(UTC).date().isoformat()
-        packed = [(bytes.fromhex(row.subject.text), *row.subject[1:], day, _pack(row.content)) for row in rows]
+        packed = []
+        for row in rows:
+            subject = row.subject
+            packed.append((bytes.fromhex(subject.text), *subject[1:], day, _pack(row.content)))
         with self._put_errors_into_words(), self._begin_transaction() as connection:
             connection.execute("INSERT OR IGNORE INTO reader VALUES (NULL, ?, ?, ?, ?)", reader)
             number = self._find_number(reader)
@@ -222,7 +225,11 @@ class StudyStore:
             " GROUP BY reader.id ORDER BY max(day) DESC, reader.id DESC"
         )
         with self._put_errors_into_words():
-            return [ReaderCount(ReaderIdentity(*row[:4]), *row[4:6], *map(date.fromisoformat, row[6:])) for row in rows]
+            counts = []
+            for *identity, texts, studies, first, last in rows:
+                days = (date.fromisoformat(first), date.fromisoformat(last))
+                counts.append(ReaderCount(ReaderIdentity(*identity), texts, studies, *days))
+            return counts
 
     def rows(self) -> Iterator[dict[str, Any]]:
         """Yield all rows with their reader, for other forms of the store. Raises StoreError."""

@@ -97,7 +97,8 @@ def _render_table(block: nodes.Table) -> str:
 
 def render_inline(content: Iterable[TreeNode]) -> str:
     """Render content in one line."""
-    return " ".join(filter(None, "".join(map(_render_span, nodes.spans(content))).split(" "))).strip()
+    line = "".join(map(_render_span, nodes.spans(content)))
+    return " ".join(filter(None, line.split(" "))).strip()
 
 
 def _render_span(node: nodes.Span) -> str:
