@@ -23,7 +23,7 @@ from willowbark.agents.report.model import ResearchReport
 from willowbark.tools.lexicon import find_drugs
 from willowbark.tools.reading.contrast import PassageContrast
 from willowbark.tools.reading.document import Document
-from willowbark.tools.reading.participants import numbers_of
+from willowbark.tools.reading.participants import list_numbers
 from willowbark.tools.reading.passages import denies_effect
 from willowbark.tools.reading.text import says
 
@@ -93,7 +93,7 @@ def _deny_direction(line: ShownLine) -> str:
         return "it has no quote"
     passage = PassageContrast(line.passage)
     if line.result in GAINS:
-        if passage.names(line.drug) and (passage.is_denied(line.drug) or passage.is_rival(line.drug)):
+        if passage.mentions(line.drug) and (passage.is_denied(line.drug) or passage.is_rival(line.drug)):
             return "its quote says that it did less, or not more"
         if denies_effect(line.passage) or not says(GAIN, line.passage):
             return "its quote tells of no benefit"
@@ -117,7 +117,7 @@ def _deny_comparator(line: ShownLine) -> str:
 
 def _deny_numbers(line: ShownLine) -> str:
     document = Document.cut("", line.quote)
-    counts = {number.value for sentence in document.sentences for number in numbers_of(document, sentence)}
+    counts = {number.value for sentence in document.sentences for number in list_numbers(document, sentence)}
     if line.participants is not None and line.participants not in counts:
         return f"its quote does not count {line.participants:,} people"
     passage = set(NUMBER.findall(line.passage.replace("·", ".")))

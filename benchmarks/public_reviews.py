@@ -33,10 +33,10 @@ from willowbark.tools.lexicon.drugs import belongs_to_class
 from willowbark.tools.lexicon.matching import content_words
 from willowbark.tools.questions import parse_question
 from willowbark.tools.reading.document import Document
-from willowbark.tools.reading.encoder import encoder
+from willowbark.tools.reading.encoder import load_encoder
 from willowbark.tools.reading.fields import FIELDS
-from willowbark.tools.reading.learned import weights
-from willowbark.tools.reading.outcomes import higher_is_better
+from willowbark.tools.reading.learned import load_weights
+from willowbark.tools.reading.outcomes import is_higher_better
 from willowbark.tools.reading.reading import Effect, Reading
 from willowbark.tools.reading.view import View
 from willowbark.tools.records.evidence import Citation, Evidence
@@ -124,8 +124,8 @@ def read_effect(title: str, abstract: str, asked: Comparison, condition: str | N
     readings = [load_reader().read_document(document, name, each) for each in (asked.outcome, condition) if each]
     if told := next((reading for reading in readings if reading.effect in _EFFECTS), None):
         return told
-    states = encoder().of_view(View(document, name, asked.outcome))
-    chances = dict(zip(FIELDS["effect"], weights().probabilities(states, document.zones)["effect"], strict=True))
+    states = load_encoder().encode(View(document, name, asked.outcome))
+    chances = dict(zip(FIELDS["effect"], load_weights().probabilities(states, document.zones)["effect"], strict=True))
     return readings[0].model_copy(update={"effect": max(_EFFECTS, key=lambda each: chances[each])})
 
 
@@ -136,7 +136,7 @@ def direction_of(effect: Effect, outcome: str) -> str:
     """
     if effect == "no_difference":
         return "no difference"
-    return "higher" if (effect == "better") == bool(higher_is_better(outcome)) else "lower"
+    return "higher" if (effect == "better") == bool(is_higher_better(outcome)) else "lower"
 
 
 def certainty_of(studies: Sequence[tuple[Evidence, Reading]], agreeing: Effect, asked: Comparison) -> str:

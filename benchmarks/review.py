@@ -28,10 +28,10 @@ from willowbark.tools.appraisal.candidates import Candidate
 from willowbark.tools.appraisal.reviewing import (
     MOST_ROWS,
     ReviewRow,
+    change_row,
     rank_rows,
     rate_chance,
     rate_move,
-    turn_row,
 )
 from willowbark.tools.appraisal.sorting import sort_drug
 from willowbark.tools.reading.corrections import CorrectionBook
@@ -87,7 +87,7 @@ def seed_errors(candidates: Sequence[Candidate], number: int, rng: random.Random
         for record in candidate.records:
             if (candidate.drug, record.key) in chosen:
                 errors[candidate.drug, record.key] = record.item.direction
-                turned = turn_row(turned, record, rng.choice(_TURNED[record.item.direction]))
+                turned = change_row(turned, record, rng.choice(_TURNED[record.item.direction]))
         found.append(turned)
     moving = {name for name, truth in errors.items() if _moves(found, name, truth)}
     return Seeded(found, errors, moving)

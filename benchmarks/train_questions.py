@@ -17,13 +17,13 @@ import numpy as np
 from sklearn.feature_extraction import DictVectorizer
 from sklearn.linear_model import LogisticRegression
 
-from willowbark.tools.lexicon.heads import softmax
-from willowbark.tools.questions import SURE, names_of, parts_of, plain_text
+from willowbark.tools.lexicon.heads import compute_softmax
+from willowbark.tools.questions import SURE, find_named_entities, normalise_question, split_parts
 from willowbark.tools.questions.kinds import (
     KINDS,
     NamedEntity,
     QuestionKind,
-    group_lists,
+    group_wordings,
     join_list,
     list_ngrams,
     list_surroundings,
@@ -50,7 +50,7 @@ def kinds_asked(row: dict[str, str], text: str, names: Sequence[NamedEntity]) ->
     """Yield the parts of a question with their kinds; the whole with its first where they do not match."""
     first = tuple(row["kind"].split("/"))
     further = [each for each in row["also"].split("|") if each]
-    parts = list(parts_of(text))
+    parts = list(split_parts(text))
     if len(parts) != 1 + len(further):
         parts = [text]
     for part, right in zip(parts, [first, *((each,) for each in further)], strict=False):
@@ -63,11 +63,14 @@ def roles(row: dict[str, str], text: str, names: Sequence[NamedEntity]) -> Itera
         return
     spans = list[tuple[str, int, int]]()
     for told, _, words in (part.strip().partition(":") for part in row["names"].split(";") if ":" in part):
-        for spelt in (words.lower(), plain_text(f"non-{words}").removeprefix("without ").lower()):  # "needle-free"
+        for spelt in (
+            words.lower(),
+            normalise_question(f"non-{words}").removeprefix("without ").lower(),
+        ):  # "needle-free"
             if (at := text.lower().find(spelt)) >= 0:
                 spans.append((told, at, at + len(spelt)))
                 break
-    masked, places = mask_names(text, [join_list(each) for each in group_lists(text, names)])
+    masked, places = mask_names(text, [join_list(each) for each in group_wordings(text, names)])
     kind: QuestionKind = row["kind"].split("/")[0]  # type: ignore[assignment]
     for name, place in places.items():
         role = next((each for each, start, end in spans if start < name.end and name.start < end), "none")
@@ -82,8 +85,8 @@ def cases() -> dict[str, list[Case]]:
     found: dict[str, list[Case]] = {"kind": [], "left out": [], "of people": []}
     lines = (line for line in LABELS.read_text(encoding="utf-8").splitlines() if not line.startswith("#"))
     for row in csv.DictReader(lines, delimiter="\t", quoting=csv.QUOTE_NONE):
-        text = plain_text(row["question"])
-        names = names_of(text)
+        text = normalise_question(row["question"])
+        names = find_named_entities(text)
         found["kind"] += kinds_asked(row, text, names)
         for head, case in roles(row, text, names):
             found[head].append(case)
@@ -101,7 +104,7 @@ class Learned(NamedTuple):
     def read(self, features: Iterable[str]) -> "np.ndarray[tuple[int], np.dtype[np.float32]]":
         """The probability of each class."""
         place = {name: at for at, name in enumerate(self.rows, 1)}
-        return softmax(
+        return compute_softmax(
             self.weights[[0, *(place[feature] for feature in features if feature in place)]].sum(0).astype("f4")
         )
 
