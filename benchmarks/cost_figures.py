@@ -36,7 +36,7 @@ PURPOSES = {
 
 def describe_tokens() -> str:
     """Write the tokens of a run's prompts, by what they are for."""
-    client, report = asyncio.run(prompt_tokens.measured(prompt_tokens.ROUNDS, prompt_tokens.QUESTION))
+    client, report = asyncio.run(prompt_tokens.measure_run(prompt_tokens.ROUNDS, prompt_tokens.QUESTION))
     total = client.tokens.total()
     kinds = [*PURPOSES, *(kind for kind in client.tokens if kind not in PURPOSES)]
     rows = [(PURPOSES.get(kind, kind), client.tokens[kind], client.calls[kind]) for kind in kinds]

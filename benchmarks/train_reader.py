@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from benchmarks.labels import EARLIER, FOLDER, Label, is_apart, is_left_out, labels, read_lines
-from benchmarks.public_trials import ANOTHER, MET, read_trials
+from benchmarks.public_trials import ANOTHER, OUTCOME_MET, read_trials
 from benchmarks.training.cases import read_sources
 from benchmarks.training.condition_heads import RoleCase, learn_condition_roles
 from benchmarks.training.thresholds import find_thresholds
@@ -211,7 +211,9 @@ def main() -> None:  # noqa: PLR0915  # steps in a row
     ]
     trial_cases = [Case("", t.title, t.text, (), str(t.drug), str(t.condition)) for t in trials]
     trial_rows = rows_of("trials", trial_cases)
-    met, placebo = (np.array(each) for each in zip(*((t.label == MET, t.against_nothing) for t in trials), strict=True))
+    met, placebo = (
+        np.array(each) for each in zip(*((t.label == OUTCOME_MET, t.against_nothing) for t in trials), strict=True)
+    )
     new_rows = rows_of("new", [case_of(each["pmid"], each["drug"], each["condition"]) for each in fresh])
     all_rows = np.concatenate([new_rows, trial_rows])
     all_groups = np.array([*(each["pmid"] for each in fresh), *(t.title for t in trials)])

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from benchmarks import truth
 from benchmarks.labels import read_lines
-from benchmarks.questions import rows
+from benchmarks.questions import read_table_rows
 from benchmarks.report_length import MOST, count_words
 from benchmarks.truth import LEVELS, PAIR_FIELDS, QUESTIONS, Judged, judge, known, leaders, leading, reports
 
@@ -17,7 +17,7 @@ FIRST = 3
 """Drugs of a group that a hurried reader looks at."""
 KNOWN = {
     (row["topic"], row["kind"], row["what"]): row["why"]
-    for row in rows(Path(__file__).parent / "cases/known_misses.tsv")
+    for row in read_table_rows(Path(__file__).parent / "cases/known_misses.tsv")
 }
 
 

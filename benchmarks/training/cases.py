@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from benchmarks.labels import FOLDER, draw_bucket, is_apart, labels, read_lines
-from benchmarks.public_trials import ANOTHER, MET, read_trials
+from benchmarks.public_trials import ANOTHER, OUTCOME_MET, read_trials
 from benchmarks.study_verdicts import is_open
 from benchmarks.training.studies import list_drug_labels
 from numpy.typing import NDArray
@@ -196,7 +196,7 @@ def _read_registered(folder: Path, by_pmid: Mapping[str, Source]) -> Iterator[So
         source = by_pmid.get(pmid) or Source(pmid, trial.title, trial.text)
         source.is_closing |= is_closing_trial(pmid)
         if trial.label != ANOTHER and trial.drug and trial.condition:
-            primary = "met" if trial.label == MET else "not_met"
+            primary = "met" if trial.label == OUTCOME_MET else "not_met"
             source.asks.append(Ask(trial.drug, trial.condition, {"primary": primary}, None, True, "registered"))
             if pmid not in by_pmid:
                 yield source
