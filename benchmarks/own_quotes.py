@@ -17,7 +17,7 @@ from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
-from benchmarks.truth import reports
+from benchmarks.truth import make_reports
 
 from willowbark.agents.report.content import DrugCandidate, EvidenceRow
 from willowbark.agents.report.model import ResearchReport
@@ -154,7 +154,7 @@ def main() -> int:
     options = parser.parse_args()
     answers: Sequence[tuple[str, ResearchReport]] = [
         (path.parent.name, ResearchReport.model_validate_json(path.read_bytes())) for path in options.reports
-    ] or list(reports())
+    ] or list(make_reports())
     count = sum(len(list(list_lines(report))) for _, report in answers)
     denials = list(chain.from_iterable(list_denials(topic, report) for topic, report in answers))
     print(

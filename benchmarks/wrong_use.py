@@ -36,7 +36,7 @@ def uses_of(draft: StudyDraft) -> Iterator[TestedUse]:
     arms = {arm.name.casefold(): arm for arm in draft.arms}
     for row in draft.comparisons:
         arm = arms.get(row.arm.casefold())
-        kind = _kind_of(row)
+        kind = _find_kind(row)
         if arm is None or not arm.drugs or not kind:
             continue
         drug = find_drug_name(arm.drugs[0])
@@ -44,7 +44,7 @@ def uses_of(draft: StudyDraft) -> Iterator[TestedUse]:
         yield TestedUse(kind, draft.evidence_key, drug, row.quote, why)
 
 
-def _kind_of(row: ComparisonDraft) -> str:
+def _find_kind(row: ComparisonDraft) -> str:
     """What the model read in a comparison; empty where it is neither told nor sure."""
     if row.equivalence != "none" or row.favours == "untold":
         return ""
