@@ -43,7 +43,7 @@ def shown(view: View, pieces: Pieces) -> EncoderInput:
     """
     zones = view.document.zones
     last = len(view.sentences) - 1
-    named = [at for at, words in enumerate(view.sentences) if "DRUG" in words]
+    named = {at for at, words in enumerate(view.sentences) if "DRUG" in words}
     in_passing = len(named) <= 1 and all(at not in (0, last) and zones[at] != "C" for at in named)
 
     def rank(at: int) -> int:
