@@ -6,11 +6,10 @@ from typing import Any
 
 import pytest
 from builders import count_calls
+from faults.local_files import SENTENCES, appraise
 
-from willowbark.tools.appraisal.candidates import appraise_candidates
 from willowbark.tools.questions import parse_question, preprocess_query
 from willowbark.tools.reading.text import LONGEST_SENTENCE, sentence_spans
-from willowbark.tools.records.evidence import Citation, Evidence
 
 SHORT, LONG = 200, 800  # words
 AT_MOST = 6.5  # times the work for four times the words; what grows with the square takes sixteen
@@ -40,24 +39,7 @@ def test_brackets_in_brackets_have_an_end() -> None:
     assert "migraine" in preprocess_query("(" * 1999 + "migraine")
 
 
-QUESTION = "Which existing drugs could prevent migraine attacks?"
-RECORDS = {
-    "sentences": "Propranolol reduced attacks compared with placebo (p<0.001). Timolol did not in 60 patients. ",
-    "a name again and again": "migraine ",
-    "names without an end": "propranolol, timolol and ",
-    "figures without an end": "12.5 (95% CI 1.2 to 3.4) ",
-    "brackets without an end": "(((propranolol ",
-}
-
-
-def appraise(text: str) -> None:
-    title = "Propranolol in migraine: a randomized trial"
-    cited = Citation(source="pubmed", title=title, url="https://pubmed.ncbi.nlm.nih.gov/2/")
-    record = Evidence(content=f"{title}\n\n{text}", citation=cited, metadata={"pmid": "2"})
-    appraise_candidates(parse_question(QUESTION), [record])
-
-
-@pytest.mark.parametrize("words", RECORDS.values(), ids=RECORDS)
+@pytest.mark.parametrize("words", SENTENCES.values(), ids=SENTENCES)
 def test_four_times_the_abstract_is_about_four_times_the_work(words: str) -> None:
     length = 4 * LONGEST_SENTENCE
     text = words * (4 * length // len(words))
