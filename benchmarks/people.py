@@ -193,7 +193,9 @@ def list_gaps(answer: Mapping[str, Any], report: ResearchReport) -> list[str]:
         "no disclaimer": [] if answer["disclaimer"] else ["disclaimer"],
         "no gaps": [] if answer["gaps"] else ["gaps"],
         "cautions left behind": ["cautions"] if named and not answer["cautions"] else [],
-        "a caution without its source": [each["drug"] for each in answer["cautions"] if not each["source"]],
+        "a caution that says neither record nor table": [
+            caution["drug"] for caution in answer["cautions"] if not caution["source"] and "; " not in caution["text"]
+        ],
         "no studies": [] if quotes else ["studies"],
     }
     return [name for name, found in problems.items() if found]
