@@ -27,6 +27,7 @@ from willowbark.tools.appraisal.appraised import AppraisedRecord
 from willowbark.tools.appraisal.candidates import Candidate
 from willowbark.tools.appraisal.reviewing import (
     MOST_ROWS,
+    MOVES,
     ReviewRow,
     rank_rows,
     rate_chance,
@@ -97,7 +98,7 @@ def _moves(candidates: Sequence[Candidate], name: RowName, truth: Direction) -> 
     standards = frozenset(each.drug for each in candidates if each.group == "established")
     candidate = next(each for each in candidates if each.drug == name[0])
     record = next(each for each in candidate.records if each.key == name[1])
-    return rate_move(candidate, record, truth, sort_drug(candidate, standards), standards).weight >= 1
+    return rate_move(candidate, record, truth, sort_drug(candidate, standards), standards).weight >= MOVES
 
 
 def _names(rows: Sequence[ReviewRow], most: int) -> set[RowName]:
