@@ -1,7 +1,9 @@
 """What a model sees that writes the answer: the judge's view, what code computed, studies with values and passages."""
 
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from dataclasses import replace
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -11,9 +13,10 @@ from willowbark.tools.appraisal.appraised import AppraisedRecord
 from willowbark.tools.appraisal.candidates import Candidate, label_sections, share_places
 from willowbark.tools.appraisal.judgement import JudgedDrug
 from willowbark.tools.appraisal.suitability import is_barred, people_of
-from willowbark.tools.lexicon import withdrawal_of
+from willowbark.tools.lexicon import find_drugs, withdrawal_of
 from willowbark.tools.mechanism import Chain, MechanismFindings, Step
 from willowbark.tools.reading.screening import readable
+from willowbark.tools.reading.text import plain
 from willowbark.tools.records import Label
 from willowbark.tools.records.enclosure import enclose_lines, new_marker, unmarked
 from willowbark.tools.records.evidence import Evidence
@@ -23,6 +26,8 @@ from willowbark.tools.wording import counted, listed, short
 
 from ..assessment import SHOWN_CANDIDATES, JudgeAssessment, shown_records
 from ..checking.basis import TABLE, CitedSource, WritingBasis, describe_arm, describe_comparison, source_of_study
+from ..checking.figures import figures_in, missing_figures
+from ..checking.gaps import count_harms
 from ..checking.judged import list_judged
 from ..checking.table import LEVELS
 from .answers import ReportAnswer
@@ -32,12 +37,17 @@ from .tables import list_studies
 MOST_STUDIES = 48  # shown to the writer, the strongest of each drug before any second
 MOST_CHARACTERS = 60_000  # of their lines, about 15,000 tokens
 LEAST_LINES = 2  # studies of the shortest request
-MOST_PARAGRAPHS = 12  # drugs with a paragraph: those that lead, then those that failed
+MOST_PARAGRAPHS = 10  # drugs with a paragraph: those that lead, then those that failed
 MOST_LEADING = 6
 MOST_BARRED = 6  # drugs beside these that are no option for those asked about: an answer may have to say so
+MOST_HARMING = 6  # drugs beside these that did harm, where a part of the question asks which
 SHOWN_ENTRY = 600  # characters of a database's entry, and of a label's section
 MOST_CAUTIONS = 3  # of a drug
 _WARNINGS = ("Boxed warning", "Contraindications", "Pregnancy")
+_COUNTING = re.compile(r"; optimal|, half of all|, \d+ stud(?:y|ies) of unreported")
+"""Begins, in a reason for lower certainty, how its rule counts people."""
+_VERDICTS = ("works", "does_not_work", "not_shown")
+"""What a statement says of a drug that the comparisons of its study say as well."""
 _LEADING = ("benefit", "standard", "mixed")
 _FAILED = ("failed", "missed", "unsuited", "withdrawn")
 
@@ -108,6 +118,8 @@ def build_request(
     candidates = share_places(judged, SHOWN_CANDIDATES) or list(material.asked_candidates[:SHOWN_CANDIDATES])
     barred = [candidate for candidate in judged if _is_barred(candidate) and candidate not in candidates]
     candidates += barred[:MOST_BARRED]
+    if answered is not None:  # part of the question is what does harm, and such drugs may have no verdict as a remedy
+        candidates += _list_harming(material.candidates, candidates)
     studies = _select_studies(candidates, material)
     chains = {
         candidate.drug: mechanisms.chains[candidate.drug]
@@ -129,6 +141,7 @@ def build_request(
         levels={candidate.drug: _rated_level(candidate) for candidate in candidates},
         barred=_list_barred(material),
         barred_classes=asked.excluded_classes,
+        read=material.read,
         set_aside=frozenset(one.name for one in material.approval.set_aside),
         allowed_drugs=frozenset((*asked.drugs, *asked.taking, *asked.excluded_drugs)),
     )
@@ -147,6 +160,13 @@ def build_request(
         marker=marker,
     )
     return request, basis
+
+
+def _list_harming(every: Sequence[Candidate], shown: Sequence[Candidate]) -> list[Candidate]:
+    """List drugs beside those shown on which patients did worse or were harmed, those of most studies first."""
+    told = {candidate.drug: sum(bool(record.harm_told) for record in candidate.records) for candidate in every}
+    harming = [candidate for candidate in every if told[candidate.drug] and candidate not in shown]
+    return sorted(harming, key=lambda candidate: -told[candidate.drug])[:MOST_HARMING]
 
 
 def _is_barred(candidate: Candidate) -> bool:
@@ -213,9 +233,11 @@ def _describe_study(study: Study, says: Mapping[str, str], source: CitedSource) 
             line[name] = value
     if study.comparisons:
         line["comparisons"] = [describe_comparison(study, comparison) for comparison in study.comparisons]
-    if study.statements:
-        line["statements"] = [_describe_statement(view) for view in study.statements]
-    arms = {describe_arm(arm.name, arm.drugs, arm.dose, arm.n) for arm in study.arms}
+    compared = {drug for arm in study.arms for drug in arm.drugs} if study.comparisons else set()
+    stated = [view for view in study.statements if view.drug not in compared or view.says not in _VERDICTS]
+    if stated:
+        line["statements"] = [_describe_statement(view) for view in stated]
+    arms = {describe_arm(arm.name, arm.drugs, arm.dose, arm.n) for arm in study.arms if arm.dose or arm.n is not None}
     values = [value for value in source.values if value in arms or value.endswith((" randomised", " analysed"))]
     return {**line, "passages": list(source.passages), "values": values}
 
@@ -254,7 +276,21 @@ def _entries(material: Material, candidates: Sequence[Candidate]) -> Iterator[Ci
 
 def _source_of(study: Study, record: Evidence) -> CitedSource:
     is_retracted = record.paper is not None and record.paper.retracted is True
-    return source_of_study(study, _title_of(record), is_retracted=is_retracted)
+    source = source_of_study(study, _title_of(record), is_retracted=is_retracted)
+    return replace(source, values=tuple(dict.fromkeys((*source.values, *_list_timed(study, record)))))
+
+
+def _list_timed(study: Study, record: Evidence) -> Iterator[str]:
+    """Yield outcomes and times of comparisons with figures that the record has, as "albuminuria over 32 months".
+
+    A writer sees them beside the comparison, and its passage may not repeat them.
+    """
+    registered = record.trial.model_dump_json() if record.trial else ""
+    whole = CitedSource(study.key, _title_of(record), (record.content, registered))
+    for row in study.comparisons:
+        told = " ".join(filter(None, (row.outcome, row.time_point)))
+        if figures_in(plain(told)) and not missing_figures(told, [whole]):
+            yield f"outcome: {told}"
 
 
 def _steps(chains: Iterable[Chain], records: Mapping[str, Evidence]) -> Iterator[CitedSource]:
@@ -289,12 +325,20 @@ def _compute_table(
     if material.silent_sources:
         whole = f"{whole}; did not answer: {listed(list(map(title_of, material.silent_sources)))}"
     computed = [short(sentence, 400) for sentence in answered.sentences] if answered else []
-    gaps = material.assessments[-1].gaps if material.assessments else []
+    gaps = material.gaps
     missing = [f"The judge named as missing: {'; '.join(gap.rstrip('.') for gap in gaps)}."] if gaps else []
+    unread = _list_unread(material)
+    missing += [f"Without a result in anything read: {', '.join(unread)}."] if unread else []
     table = {"": " ".join([f"{whole}.", *computed, *missing])}
     for candidate in candidates:
         table[candidate.drug] = _describe_candidate(candidate, material)
     return table
+
+
+def _list_unread(material: Material) -> list[str]:
+    """List the drugs that the question or the judge's gaps name and on which no result was read."""
+    named = [*material.asked.drugs, *(mention.name for gap in material.gaps for mention in find_drugs(gap))]
+    return [drug for drug in dict.fromkeys(named) if "results" not in material.read.get(drug, ())]
 
 
 def _describe_candidate(candidate: Candidate, material: Material) -> str:
@@ -308,6 +352,9 @@ def _describe_candidate(candidate: Candidate, material: Material) -> str:
     parts += [f"{len(keys)} {name}" for name, keys in sides.items() if keys]
     if tally.trials:
         parts.append(f"{tally.reporting_benefit} of {counted(tally.trials, 'trial')} that can show it report benefit")
+    harms = count_harms(candidate)
+    if harms:
+        parts.append(f"harms told in {counted(harms, 'study')}")
     if tally.as_comparator:
         parts.append(f"comparator in {counted(tally.as_comparator, 'trial')}")
     if candidate.combination:
@@ -315,10 +362,22 @@ def _describe_candidate(candidate: Candidate, material: Material) -> str:
     if candidate.in_asked_class is False:
         parts.append("not of the class asked about")
     parts += [short(caution, 300) for caution in candidate.cautions[:MOST_CAUTIONS]]
-    lowered = [short(reason, 120).rstrip(".") for reason in found.certainty.lowered]
+    lowered = [_shorten_reason(reason) for reason in found.certainty.lowered]
     is_told = lowered and found.quality != "refuted" and place.place in _LEADING
     parts += [f"certainty lowered: {'; '.join(lowered)}"] if is_told else []
     return f"{candidate.drug}: {'; '.join(parts)}."
+
+
+def _shorten_reason(reason: str) -> str:
+    """Return why certainty was lowered and by how much, without how the rule counts people.
+
+    >>> _shorten_reason("Imprecision: 41 participants compared, half of all arms; optimal information size 400 (-2)")
+    'Imprecision: 41 participants compared (-2)'
+    """
+    first = _COUNTING.split(reason)[0]
+    steps = re.search(r"\(-\d\)", reason)
+    text = short(first, 120).rstrip(".")
+    return f"{text} {steps.group()}" if steps and steps.group() not in text else text
 
 
 def _list_due(candidates: Sequence[Candidate], material: Material) -> list[str]:
@@ -367,8 +426,7 @@ def _describe_judgement(judged: JudgeAssessment | None, shown: Set[str]) -> list
     lines += [f"Struck: {row.drug} in {row.key}, {row.reason}" for row in view.struck]
     if not (view.decides or view.drugs):
         lines += [f"Found: {finding}" for finding in judged.details.key_findings]
-    gaps = [f"Missing: {gap}" for gap in judged.gaps]
-    return [*lines, *gaps, f"Confidence: {judged.confidence:.2f}"]
+    return [*lines, f"Confidence: {judged.confidence:.2f}"]
 
 
 def _describe_judged(drug: JudgedDrug) -> str:

@@ -135,11 +135,13 @@ def print_brief(document: "ReportTree", console: Console) -> None:
     from willowbark.agents.report.forms.markdown import blocks_in_markdown  # noqa: PLC0415
 
     answer, *others = document.sections
-    first, *notes = (block for block in answer.blocks if isinstance(block, Paragraph))
+    last_list = max((at for at, block in enumerate(answer.blocks) if isinstance(block, Items)), default=-1)
+    opening = answer.blocks[: max(last_list, 0) + 1]  # a model's answer goes as far as its last list
+    notes = [block for block in answer.blocks[len(opening) :] if isinstance(block, Paragraph)]
 
     def laid_out() -> Markdown:
         listed = [Items(tuple(note.content for note in notes))] if notes else []
-        return Markdown(blocks_in_markdown([replace(answer, blocks=(first, *listed))]))
+        return Markdown(blocks_in_markdown([replace(answer, blocks=(*opening, *listed))]))
 
     whole = laid_out()
     while len(console.render_lines(laid_out())) > console.height - LINES_AFTER:

@@ -521,7 +521,9 @@ def _find_sentence(record: Evidence, reading: Reading, item: AppraisedItem, told
     if stopped and not is_quoted and (item.why_stopped_kind in _FOR_CAUSE or reading.kind == "none"):
         return str(stopped)
     decides = reading.reader == "posted" or item.is_telling
-    return told.passage.text if decides and told.passage else ""
+    if decides and told.passage:
+        return told.passage.text
+    return str(stopped) if stopped and item.direction is Direction.contradicts else ""
 
 
 def _as_read_by_person(reading: Reading, edited: EditedStudy) -> Reading:

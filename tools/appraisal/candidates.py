@@ -107,6 +107,12 @@ class Candidate(BaseModel, frozen=True, extra="forbid"):
         return bool(self.appraisal.telling)
 
     @property
+    def has_controlled_trial(self) -> bool:
+        """Whether a randomised trial of its own compares it with placebo, no treatment or another drug, and tells."""
+        trials = [r.item for r in self.records if r.item.tier == "randomised" and not r.item.is_review]
+        return any(trial.is_telling and (trial.against_nothing or trial.comparator == "active") for trial in trials)
+
+    @property
     def mostly_fails(self) -> bool:
         """Whether no study supports it or it is refuted, or more studies found no benefit, or harm, than benefit."""
         found = self.appraisal
@@ -228,12 +234,18 @@ def select_shown(candidates: Sequence[Candidate], most: int) -> list[Candidate]:
 
 
 def share_places(candidates: Sequence[Candidate], most: int) -> list[Candidate]:
-    """Select `most` candidates in their order, best first: a third of the places for those that mostly fail."""
+    """Select `most` candidates in their order, best first: a third of the places for those that mostly fail.
+
+    Of the others those with a controlled trial of their own come before those known from reviews, or from how people
+    were before: small trials would give way to what is said of drugs in wide use.
+    """
     failing = sorted(
         (c for c in candidates if c.mostly_fails), key=lambda c: -len({*c.appraisal.contradicting, *c.appraisal.missed})
     )
     kept = [each.drug for each in failing[: most // 3]]
-    kept += [candidate.drug for candidate in candidates if candidate.drug not in kept][: most - len(kept)]
+    others = [candidate for candidate in candidates if candidate.drug not in kept]
+    others.sort(key=lambda candidate: not candidate.has_controlled_trial)
+    kept += [candidate.drug for candidate in others[: most - len(kept)]]
     return [candidate for candidate in candidates if candidate.drug in kept]
 
 
