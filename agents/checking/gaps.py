@@ -45,8 +45,8 @@ def count_harms(candidate: Candidate) -> int:
 def find_false_gap(text: str, read: Mapping[str, Set[Aspect]]) -> str:
     """Return what of a sentence on what is missing was read after all, as "harms of ondansetron"; empty if nothing.
 
-    Only what can be looked up counts: harms of a drug, all results of a drug, registered trials. A gap with words of its
-    own, as "ondansetron against placebo in children", is left to the checker.
+    Only what can be looked up counts: harms of a drug, all results of a drug, registered trials. A gap that says more,
+    as "ondansetron against placebo in children", is left to the checker.
 
     >>> find_false_gap("Missing: aprepitant, harms of ondansetron.", {"ondansetron": {"results", "harms"}})
     'harms of ondansetron'
@@ -76,7 +76,7 @@ def hold_gaps(gaps: Iterable[str], read: Mapping[str, Set[Aspect]]) -> list[str]
 
 
 def _find_read(aspect: Aspect, text: str, read: Mapping[str, Set[Aspect]]) -> str:
-    """Return the first drug of a text with an aspect that was read, as "harms of ondansetron"; empty if there is none."""
+    """Return the first drug of a text of which an aspect was read, as "harms of ondansetron"; empty for none."""
     there = [mention.name for mention in find_drugs(text) if aspect in read.get(mention.name, ())]
     return f"{aspect} of {there[0]}" if there else ""
 

@@ -4,15 +4,17 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
+from itertools import zip_longest
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from willowbark.tools.appraisal import Direction, Level
-from willowbark.tools.appraisal.appraised import AppraisedRecord
+from willowbark.tools.appraisal.appraised import AppraisedRecord, condition_names
 from willowbark.tools.appraisal.candidates import Candidate, label_sections, share_places
 from willowbark.tools.appraisal.judgement import JudgedDrug
 from willowbark.tools.appraisal.suitability import is_barred, people_of
+from willowbark.tools.appraisal.views import ON_IT
 from willowbark.tools.lexicon import find_drugs, withdrawal_of
 from willowbark.tools.mechanism import Chain, MechanismFindings, Step
 from willowbark.tools.reading.screening import readable
@@ -25,7 +27,15 @@ from willowbark.tools.records.study import StatedView, Study, first_reading
 from willowbark.tools.wording import counted, listed, short
 
 from ..assessment import SHOWN_CANDIDATES, JudgeAssessment, shown_records
-from ..checking.basis import TABLE, CitedSource, WritingBasis, describe_arm, describe_comparison, source_of_study
+from ..checking.basis import (
+    TABLE,
+    CitedSource,
+    WritingBasis,
+    describe_arm,
+    describe_comparison,
+    passages_of,
+    source_of_study,
+)
 from ..checking.figures import figures_in, missing_figures
 from ..checking.gaps import count_harms
 from ..checking.judged import list_judged
@@ -39,8 +49,11 @@ MOST_CHARACTERS = 60_000  # of their lines, about 15,000 tokens
 LEAST_LINES = 2  # studies of the shortest request
 MOST_PARAGRAPHS = 10  # drugs with a paragraph: those that lead, then those that failed
 MOST_LEADING = 6
+MOST_ALIKE = 12  # studies in support of one drug
+MOST_UNDECIDED = 2  # studies of one drug whose comparisons decide nothing
 MOST_BARRED = 6  # drugs beside these that are no option for those asked about: an answer may have to say so
-MOST_HARMING = 6  # drugs beside these that did harm, where a part of the question asks which
+MOST_HARMING = 5  # drugs beside these that did harm, where a part of the question asks which
+MOST_FURTHER = 3  # studies on the condition that are on no drug by name
 SHOWN_ENTRY = 600  # characters of a database's entry, and of a label's section
 MOST_CAUTIONS = 3  # of a drug
 _WARNINGS = ("Boxed warning", "Contraindications", "Pregnancy")
@@ -146,6 +159,7 @@ def build_request(
         allowed_drugs=frozenset((*asked.drugs, *asked.taking, *asked.excluded_drugs)),
     )
     listed_keys = {study.key for study, _ in studies}
+    focus = _Focus(material)
     request = AnswerRequest(
         question=" ".join(material.dossier.question.split()),
         people=list(people_of(asked)),
@@ -154,7 +168,7 @@ def build_request(
         judged=_describe_judgement(last, {candidate.drug for candidate in candidates}),
         computed=list(table.values()),
         lines=[
-            *(_describe_study(study, says, sources[study.key]) for study, says in studies),
+            *(_describe_study(focus.of(study), says, sources[study.key]) for study, says in studies),
             *(_describe_entry(source) for key, source in sources.items() if key not in listed_keys),
         ],
         marker=marker,
@@ -167,6 +181,25 @@ def _list_harming(every: Sequence[Candidate], shown: Sequence[Candidate]) -> lis
     told = {candidate.drug: sum(bool(record.harm_told) for record in candidate.records) for candidate in every}
     harming = [candidate for candidate in every if told[candidate.drug] and candidate not in shown]
     return sorted(harming, key=lambda candidate: -told[candidate.drug])[:MOST_HARMING]
+
+
+class _Focus:
+    """Leaves out of a study what it compared on another condition than the one asked about."""
+
+    def __init__(self, material: Material) -> None:
+        self._names = condition_names(material.asked)
+        self._matched = {matched.study.key: matched for matched in material.readings.studies}
+
+    def of(self, study: Study) -> Study:
+        """Return a study with its comparisons on the condition alone; as it is where there is none."""
+        matched = self._matched.get(study.key)
+        if matched is None or study.reader == "small_reader":
+            return study
+        is_on_it = matched.applies(self._names)
+        comparisons = tuple(row for row in study.comparisons if is_on_it(row))
+        if not comparisons or len(comparisons) == len(study.comparisons):
+            return study
+        return study.model_copy(update={"comparisons": comparisons})
 
 
 def _is_barred(candidate: Candidate) -> bool:
@@ -204,15 +237,40 @@ def _select_studies(candidates: Sequence[Candidate], material: Material) -> list
         if key in material.records and size <= room and len(chosen) < MOST_STUDIES:
             chosen.append((study, says[key]))
             room -= size
-    return chosen
+    return [*chosen, *((study, {}) for study in _select_further(material))]
+
+
+def _select_further(material: Material) -> list[Study]:
+    """Select the largest studies on the condition that compare no drug by name, as ways of treating or of dosing."""
+    taken = {record.key for candidate in material.candidates for record in candidate.records}
+    further = [
+        matched.study
+        for matched in material.readings.studies
+        if matched.match in ON_IT and matched.study.comparisons and matched.study.key not in taken
+    ]
+    standing = [study for study in further if study.key in material.records and study.reader != "small_reader"]
+    return sorted(standing, key=lambda study: -(study.randomised or 0))[:MOST_FURTHER]
 
 
 def _order_records(candidate: Candidate) -> list[AppraisedRecord]:
-    """List a drug's records that tell something: those with a verdict, then those with a harm, in their order."""
-    telling = [record for record in candidate.records if record.item.is_telling and not record.item.retracted]
-    harms = [record for record in candidate.records if record.harm_told and record not in telling]
-    stated = [record for record in candidate.records if record.study.statements and record not in [*telling, *harms]]
-    return [*telling, *harms, *stated]
+    """List a drug's records for a writer, by turns of those with a verdict and those without.
+
+    The latter tell a harm, something stated, or a comparison that decides nothing: it was in other people, or found no
+    difference between drugs. Of more than `MOST_ALIKE` supporting ones the first are listed.
+    """
+    standing = [record for record in candidate.records if not record.item.retracted]
+    telling = [record for record in standing if record.item.is_telling]
+    supporting = [record for record in telling if record.item.direction is Direction.supports]
+    telling = [record for record in telling if record not in supporting[MOST_ALIKE:]]
+    others = [record for record in standing if record.harm_told and record not in supporting]
+    others += [record for record in standing if record.study.statements]
+    undecided = [record for record in standing if record.study.comparisons and not record.item.is_telling]
+    others += [record for record in undecided if record not in others][:MOST_UNDECIDED]
+    others = [record for record in others if record not in telling and record not in supporting]
+    turns = zip_longest(telling, dict.fromkeys(record.key for record in others))
+    by_key = {record.key: record for record in standing}
+    keys = [key for one, other in turns for key in (one.key if one else "", other or "") if key]
+    return [by_key[key] for key in dict.fromkeys(keys)]
 
 
 def _side_of(record: AppraisedRecord) -> str:
@@ -239,7 +297,10 @@ def _describe_study(study: Study, says: Mapping[str, str], source: CitedSource) 
         line["statements"] = [_describe_statement(view) for view in stated]
     arms = {describe_arm(arm.name, arm.drugs, arm.dose, arm.n) for arm in study.arms if arm.dose or arm.n is not None}
     values = [value for value in source.values if value in arms or value.endswith((" randomised", " analysed"))]
-    return {**line, "passages": list(source.passages), "values": values}
+    told = set(passages_of(study))
+    every = list(source.passages)
+    passages = [text for text in every if text in told] or every
+    return {**line, "passages": passages, "values": values}
 
 
 def _describe_statement(view: StatedView) -> str:

@@ -201,7 +201,9 @@ def _take_in_turns(written: WrittenAnswer, room: int) -> list[str]:
     The bottom line comes whole, and a part that does not fit leaves no heading.
     """
     parts = written.parts()
-    turns = [(turn if heading else -1, at, turn) for at, (heading, part) in enumerate(parts) for turn in range(len(part))]
+    turns = [
+        (turn if heading else -1, at, turn) for at, (heading, part) in enumerate(parts) for turn in range(len(part))
+    ]
     taken = dict[int, list[str]]()
     for _, at, turn in sorted(turns):
         heading, part = parts[at]

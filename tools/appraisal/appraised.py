@@ -129,6 +129,12 @@ class Readings:
         """Whether reading was stopped, so that records may be unread."""
         return self._stopped.is_set()
 
+    @property
+    def studies(self) -> list[MatchedStudy]:
+        """The studies that were read as such, with how each fits the condition that it was read for."""
+        with self._lock:
+            return list(self._studies.values())
+
     def begin(self, pool: Iterable[Evidence]) -> None:
         """Count the studies in a run's records, and those already read."""
         studies = [record for record in pool if kind_of(record) in STUDIES]
