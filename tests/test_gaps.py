@@ -1,20 +1,21 @@
 """What a model says is missing, held to what was read."""
 
 import json
+from collections.abc import Mapping, Set
 
 import pytest
 from autogen_agentchat.messages import BaseChatMessage
 from builders import asked, findings, reply, scripted, spoken, verdict
 from test_written_answer import PROPRANOLOL, TRUE, draft, mended, verdicts
 
-from willowbark.agents.checking.gaps import find_false_gap, hold_gaps
+from willowbark.agents.checking.gaps import Aspect, find_false_gap, hold_gaps
 from willowbark.agents.report.model import ResearchReport
 from willowbark.agents.reporter import ReportAgent
 
-READ = {
-    "": frozenset({"registered trials"}),
-    "ondansetron": frozenset({"results", "harms"}),
-    "metoclopramide": frozenset({"results"}),
+READ: Mapping[str, Set[Aspect]] = {
+    "": {"registered trials"},
+    "ondansetron": {"results", "harms"},
+    "metoclopramide": {"results"},
 }
 
 

@@ -90,7 +90,7 @@ _NAMES = {OTHER_CALLS: "question read, lost answers"}
 
 def first_screen(report: ReportContent) -> Section:
     """Build the first screen: the answer as a model wrote it, if one did; what code computed of it."""
-    parts = [paragraph(report.work.line)] if report.work is not None and report.work.line else []
+    parts: list[Block] = [paragraph(report.work.line)] if report.work is not None and report.work.line else []
     parts += _write_answer(report)
     for part in leave_out_told(report.summary_parts, report.written):
         is_lead = not part.label and report.written is None
