@@ -14,7 +14,7 @@ from pydantic import BaseModel, Field
 from willowbark.agents.autogen import ModelTextMessage
 from willowbark.tools.appraisal import Direction
 from willowbark.tools.appraisal.appraised import AppraisedRecord
-from willowbark.tools.appraisal.candidates import Candidate, share_places
+from willowbark.tools.appraisal.candidates import Candidate, share_by_strength, share_places
 from willowbark.tools.appraisal.fit import COUNTED
 from willowbark.tools.appraisal.judgement import JudgeView, StruckRow
 from willowbark.tools.appraisal.views import MatchedStudy
@@ -294,7 +294,7 @@ class AssessmentRequest(BaseModel, frozen=True, extra="forbid"):
     @property
     def text(self) -> str:
         """The request as text for a language model."""
-        shown = share_places(self.candidates, SHOWN_CANDIDATES)
+        shown = share_by_strength(self.candidates, SHOWN_CANDIDATES)
         found = dict[str, dict[str, tuple[int, int]]]()
         failed = dict[tuple[str, str], str]()
         for search in self.searches:

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from willowbark.tools.appraisal import Direction, Level
 from willowbark.tools.appraisal.appraised import AppraisedRecord, condition_names
-from willowbark.tools.appraisal.candidates import Candidate, label_sections, share_places
+from willowbark.tools.appraisal.candidates import Candidate, label_sections, share_by_strength
 from willowbark.tools.appraisal.judgement import JudgedDrug
 from willowbark.tools.appraisal.suitability import is_barred, people_of
 from willowbark.tools.appraisal.views import ON_IT
@@ -128,7 +128,7 @@ def build_request(
         marker: marks the block of records.
     """
     judged = [candidate for candidate in material.candidates if candidate.has_verdict]
-    candidates = share_places(judged, SHOWN_CANDIDATES) or list(material.asked_candidates[:SHOWN_CANDIDATES])
+    candidates = share_by_strength(judged, SHOWN_CANDIDATES) or list(material.asked_candidates[:SHOWN_CANDIDATES])
     barred = [candidate for candidate in judged if _is_barred(candidate) and candidate not in candidates]
     candidates += barred[:MOST_BARRED]
     if answered is not None:  # part of the question is what does harm, and such drugs may have no verdict as a remedy

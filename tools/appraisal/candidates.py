@@ -234,18 +234,25 @@ def select_shown(candidates: Sequence[Candidate], most: int) -> list[Candidate]:
 
 
 def share_places(candidates: Sequence[Candidate], most: int) -> list[Candidate]:
-    """Select `most` candidates in their order, best first: a third of the places for those that mostly fail.
+    """Select `most` candidates in their order, best first: a third of the places for those that mostly fail."""
+    return _share(candidates, most, candidates)
 
-    Of the others those with a controlled trial of their own come before those known from reviews, or from how people
-    were before: small trials would give way to what is said of drugs in wide use.
+
+def share_by_strength(candidates: Sequence[Candidate], most: int) -> list[Candidate]:
+    """Select as `share_places` does, of drugs that do not fail first those with a controlled trial of their own.
+
+    In what a model is shown small trials would give way to what reviews say of drugs in wide use, or to how people were
+    before.
     """
+    return _share(candidates, most, sorted(candidates, key=lambda candidate: not candidate.has_controlled_trial))
+
+
+def _share(candidates: Sequence[Candidate], most: int, ranked: Sequence[Candidate]) -> list[Candidate]:
     failing = sorted(
         (c for c in candidates if c.mostly_fails), key=lambda c: -len({*c.appraisal.contradicting, *c.appraisal.missed})
     )
     kept = [each.drug for each in failing[: most // 3]]
-    others = [candidate for candidate in candidates if candidate.drug not in kept]
-    others.sort(key=lambda candidate: not candidate.has_controlled_trial)
-    kept += [candidate.drug for candidate in others[: most - len(kept)]]
+    kept += [candidate.drug for candidate in ranked if candidate.drug not in kept][: most - len(kept)]
     return [candidate for candidate in candidates if candidate.drug in kept]
 
 
