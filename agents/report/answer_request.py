@@ -10,12 +10,12 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field
 
 from willowbark.tools.appraisal import Direction, Level
-from willowbark.tools.appraisal.appraised import AppraisedRecord, condition_names
-from willowbark.tools.appraisal.candidates import Candidate, label_sections, share_by_strength
+from willowbark.tools.appraisal.appraised import AppraisedRecord, list_condition_names
+from willowbark.tools.appraisal.candidates import Candidate, select_strongest, split_label
 from willowbark.tools.appraisal.judgement import JudgedDrug
-from willowbark.tools.appraisal.suitability import is_barred, people_of
+from willowbark.tools.appraisal.suitability import is_barred, list_people
 from willowbark.tools.appraisal.views import ON_IT
-from willowbark.tools.lexicon import find_drugs, withdrawal_of
+from willowbark.tools.lexicon import find_drugs, find_withdrawal
 from willowbark.tools.mechanism import Chain, MechanismFindings, Step
 from willowbark.tools.reading.screening import readable
 from willowbark.tools.reading.text import plain
@@ -26,7 +26,7 @@ from willowbark.tools.records.registry import title_of
 from willowbark.tools.records.study import StatedView, Study, first_reading
 from willowbark.tools.wording import counted, listed, short
 
-from ..assessment import SHOWN_CANDIDATES, JudgeAssessment, shown_records
+from ..assessment import MOST_CANDIDATES, JudgeAssessment, select_records
 from ..checking.basis import (
     TABLE,
     CitedSource,
@@ -128,7 +128,7 @@ def build_request(
         marker: marks the block of records.
     """
     judged = [candidate for candidate in material.candidates if candidate.has_verdict]
-    candidates = share_by_strength(judged, SHOWN_CANDIDATES) or list(material.asked_candidates[:SHOWN_CANDIDATES])
+    candidates = select_strongest(judged, MOST_CANDIDATES) or list(material.asked_candidates[:MOST_CANDIDATES])
     barred = [candidate for candidate in judged if _is_barred(candidate) and candidate not in candidates]
     candidates += barred[:MOST_BARRED]
     if answered is not None:  # part of the question is what does harm, and such drugs may have no verdict as a remedy
@@ -162,7 +162,7 @@ def build_request(
     focus = _Focus(material)
     request = AnswerRequest(
         question=" ".join(material.dossier.question.split()),
-        people=list(people_of(asked)),
+        people=list(list_people(asked)),
         excluded=[*asked.excluded_drugs, *asked.excluded_classes, *asked.excluded_routes],
         due=_list_due(candidates, material),
         judged=_describe_judgement(last, {candidate.drug for candidate in candidates}),
@@ -187,7 +187,7 @@ class _Focus:
     """Leaves out of a study what it compared on another condition than the one asked about."""
 
     def __init__(self, material: Material) -> None:
-        self._names = condition_names(material.asked)
+        self._names = list_condition_names(material.asked)
         self._matched = {matched.study.key: matched for matched in material.readings.studies}
 
     def of(self, study: Study) -> Study:
@@ -195,7 +195,7 @@ class _Focus:
         matched = self._matched.get(study.key)
         if matched is None or study.reader == "small_reader":
             return study
-        is_on_it = matched.applies(self._names)
+        is_on_it = matched.make_test(self._names)
         comparisons = tuple(row for row in study.comparisons if is_on_it(row))
         if not comparisons or len(comparisons) == len(study.comparisons):
             return study
@@ -204,7 +204,7 @@ class _Focus:
 
 def _is_barred(candidate: Candidate) -> bool:
     """Whether a drug is no option: withdrawn, or not for the people asked about, by a table or by the judge."""
-    return withdrawal_of(candidate.drug) is not None or is_barred(candidate.cautions)
+    return find_withdrawal(candidate.drug) is not None or is_barred(candidate.cautions)
 
 
 def _list_judged_sources(
@@ -322,13 +322,13 @@ def _title_of(record: Evidence) -> str:
 def _entries(material: Material, candidates: Sequence[Candidate]) -> Iterator[CitedSource]:
     """Yield entries of databases and labels."""
     studied = {record.key for candidate in candidates for record in candidate.records}
-    for record in shown_records(material.pool, candidates):
+    for record in select_records(material.pool, candidates):
         if record.key in studied or record.paper is not None or record.trial is not None:
             continue
         told = readable(record)
         passages = [told.content.removeprefix(told.citation.title).strip()[:SHOWN_ENTRY]]
         if isinstance(record.record, Label):
-            sections = label_sections(told)
+            sections = split_label(told)
             passages = [f"{name}: {sections[name][:SHOWN_ENTRY]}" for name in _WARNINGS if name in sections] or passages
         drug = getattr(record.record, "drug", None)
         drugs = frozenset((drug,)) if drug else frozenset()
@@ -466,7 +466,9 @@ def _list_barred(material: Material) -> dict[str, str]:
     for candidate in material.candidates:
         place = material.places[candidate.drug].place
         if place in ("unsuited", "withdrawn"):
-            barred[candidate.drug] = short(next(iter(candidate.cautions), withdrawal_of(candidate.drug) or place), 120)
+            barred[candidate.drug] = short(
+                next(iter(candidate.cautions), find_withdrawal(candidate.drug) or place), 120
+            )
     return barred
 
 

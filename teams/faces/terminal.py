@@ -118,9 +118,9 @@ def print_report(document: "ReportTree", console: Console) -> None:
     """Print a report as wide as the window; no character from a record can control the terminal."""
     from rich.markdown import Markdown  # noqa: PLC0415  not needed in a pipe
 
-    from willowbark.agents.report.forms.markdown import as_markdown  # noqa: PLC0415
+    from willowbark.agents.report.forms.markdown import render_markdown  # noqa: PLC0415
 
-    console.print(Markdown(as_markdown(document, APPENDIX_FILE)))
+    console.print(Markdown(render_markdown(document, APPENDIX_FILE)))
 
 
 def print_brief(document: "ReportTree", console: Console) -> None:
@@ -132,24 +132,24 @@ def print_brief(document: "ReportTree", console: Console) -> None:
     from rich.markdown import Markdown  # noqa: PLC0415  not needed in a pipe
 
     from willowbark.agents.report.forms.blocks import Items, Paragraph  # noqa: PLC0415
-    from willowbark.agents.report.forms.markdown import blocks_in_markdown  # noqa: PLC0415
+    from willowbark.agents.report.forms.markdown import render_blocks  # noqa: PLC0415
 
     answer, *others = document.sections
     written = _count_written(answer)
     opening = answer.blocks[: max(written, 1)]
     notes = [block for block in answer.blocks[len(opening) :] if isinstance(block, Paragraph)]
 
-    def laid_out() -> Markdown:
+    def lay_out() -> Markdown:
         listed = [Items(tuple(note.content for note in notes))] if notes else []
-        return Markdown(blocks_in_markdown([replace(answer, blocks=(*opening, *listed))]))
+        return Markdown(render_blocks([replace(answer, blocks=(*opening, *listed))]))
 
-    whole = laid_out()
-    while len(console.render_lines(laid_out())) > console.height - LINES_AFTER:
+    whole = lay_out()
+    while len(console.render_lines(lay_out())) > console.height - LINES_AFTER:
         spare = min(notes, key=_rank_note, default=None)
         if spare is None or _rank_note(spare) == _SAFETY:
             break
         notes.remove(spare)
-    last = laid_out()
+    last = lay_out()
     console.print(whole)
     print_report(replace(document, sections=tuple(others)), console)
     console.print()
