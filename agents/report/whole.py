@@ -134,7 +134,7 @@ def _list_written(report: ReportContent) -> list[str]:
     if written is None or not written.answer:
         return []
     warning = [written.warning] if written.warning else []
-    return [*warning, *(sentence.text for sentence in written.answer), f"({written.provenance})"]
+    return [*warning, *written.lines(), f"({written.provenance})"]
 
 
 def _make_whole(text: str, report: ReportContent) -> str:
