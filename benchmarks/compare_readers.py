@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from benchmarks.labels import EARLIER, is_apart, is_left_out, labels, read_lines
-from benchmarks.public_trials import ANOTHER, MET, read_trials
+from benchmarks.public_trials import ANOTHER, OUTCOME_MET, read_trials
 from benchmarks.study_verdicts import is_open
 from benchmarks.training.cases import is_closing_trial
 from benchmarks.training.joining import JoinedReader
@@ -85,7 +85,7 @@ def read_rows(folder: Path) -> Iterator[Row]:
     for paper, trial in zip(read_lines(path), read_trials(path), strict=True):
         is_complete = trial.label != ANOTHER and trial.drug and trial.condition
         if is_complete and is_closing_trial(str(paper["pmid"])):
-            truth = {"met": trial.label == MET, "placebo": trial.against_nothing, "oncology": trial.oncology}
+            truth = {"met": trial.label == OUTCOME_MET, "placebo": trial.against_nothing, "oncology": trial.oncology}
             pmid = str(paper["pmid"])
             yield Row("trials", pmid, trial.title, trial.text, (), str(trial.drug), str(trial.condition), truth)
 

@@ -36,7 +36,7 @@ PURPOSES = {
 
 def describe_tokens() -> str:
     """Write the tokens of a run's prompts, by what they are for."""
-    client, report = asyncio.run(prompt_tokens.measured(prompt_tokens.ROUNDS, prompt_tokens.QUESTION))
+    client, report = asyncio.run(prompt_tokens.measure_run(prompt_tokens.ROUNDS, prompt_tokens.QUESTION))
     total = client.tokens.total()
     kinds = [*PURPOSES, *(kind for kind in client.tokens if kind not in PURPOSES)]
     rows = [(PURPOSES.get(kind, kind), client.tokens[kind], client.calls[kind]) for kind in kinds]
@@ -63,8 +63,8 @@ def describe_runs() -> str:
     """Write what whole runs take, each in a fresh process."""
     question = smoke.QUESTIONS[0]
     with SourceServer() as replies:
-        online = [smoke.whole_run(question, f"endpoints=Endpoints.at({replies.url!r})") for _ in range(RUNS)]
-    offline = [smoke.whole_run(question, "offline=True") for _ in range(RUNS)]
+        online = [smoke.measure_whole_run(question, f"endpoints=Endpoints.at({replies.url!r})") for _ in range(RUNS)]
+    offline = [smoke.measure_whole_run(question, "offline=True") for _ in range(RUNS)]
     first_s = statistics.median(smoke.time_first_event(question) for _ in range(RUNS))
 
     def middle(runs: list[dict[str, float]], name: str) -> float:
@@ -88,7 +88,7 @@ def describe_runs() -> str:
 
 def describe_pace() -> str:
     """Write what a run takes at the public sources' pace."""
-    with smoke.served(1.0) as url:
+    with smoke.serve_paced(1.0) as url:
         run = smoke.rehearse(smoke.QUESTIONS[0], "standard", url, 1.0)
     return "\n".join(
         [

@@ -13,7 +13,7 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
-from benchmarks.recorded import changes, replayed
+from benchmarks.recorded import describe_changes, replay_recorded
 
 from willowbark.agents.report.model import ResearchReport
 from willowbark.teams.config import Settings
@@ -71,8 +71,8 @@ def replay_recording(name: str) -> ResearchReport:
     Raises:
         SystemExit: the run asked what its recording does not answer.
     """
-    client, report = asyncio.run(replayed(name))
-    changed = changes(client)
+    client, report = asyncio.run(replay_recorded(name))
+    changed = describe_changes(client)
     if changed:
         raise SystemExit(f"{name}:\n{changed}")
     return report

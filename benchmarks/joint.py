@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 
 from benchmarks.forgery import make_evidence, read_publications
 from benchmarks.labels import FOLDER, read_lines
-from benchmarks.recorded import collection, recorded
+from benchmarks.recorded import find_collection, read_recorded
 
 from willowbark.agents.asking.drafts import StudyDraft
 from willowbark.agents.asking.reader import ToRead
@@ -156,11 +156,11 @@ def list_recorded(library: Path | None) -> Iterator[Study]:
     """Yield the studies of the recorded runs as they stand after the checks; of a collection only if it is at hand."""
     for name in RUNS:
         try:
-            where = collection(name, library)
+            where = find_collection(name, library)
         except FileNotFoundError as error:
             print(error, file=sys.stderr)
             continue
-        head, answers = recorded(name, where)
+        head, answers = read_recorded(name, where)
         records = {f"pmid:{record['pmid']}": record for record in read_publications(where)}
         condition = get_condition(parse_question(head["question"]))
         for answer in answers:

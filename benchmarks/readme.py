@@ -11,7 +11,7 @@ from willowbark.agents.report.model import ResearchReport
 from willowbark.teams.run.example import LABEL
 
 README = Path(__file__).parent.parent / "README.md"
-SHOWN = 3  # parts of the first screen, where no model wrote
+MOST_PARTS = 3  # parts of the first screen, where no model wrote
 WORDS = 110  # of a written answer: whole sentences, as many as fit
 
 
@@ -19,7 +19,7 @@ def write_excerpt(report: ResearchReport) -> str:
     """The beginning of a report's written answer with who wrote and checked it, or the first parts of its screen."""
     if report.written is not None and report.written.answer:
         return quote_answer(report.written)
-    parts = [part for part in report.summary_parts if part.label != LABEL][:SHOWN]
+    parts = [part for part in report.summary_parts if part.label != LABEL][:MOST_PARTS]
     lines = [f"> **{part.label}:** {part.text}" if part.label else f"> {part.text}" for part in parts]
     return "\n>\n".join(lines) + "\n"
 

@@ -101,7 +101,8 @@ def main() -> None:
     for part in ("best known", "others"):
         own = [orders[order] for order in orders if parts[order] == part]
         for name in own[0] if own else ():
-            area, share = (mean([each[name][at] for each in own]) for at in (0, 1))
+            area = mean([scores[name][0] for scores in own])
+            share = mean([scores[name][1] for scores in own])
             print(f"    {len(own)} {part}, {name}: AUROC {area:.3f}, P@10 {share:.3f}")
 
 
@@ -133,12 +134,10 @@ def rank_drugs(library: Library, done: Screening, curated: DrugsOf) -> dict[str,
             judged[row["condition"]].add(row["drug"])
     named: dict[str, Counter[str]] = {}
     for condition, keys in done.keys.items():
-        named[condition] = Counter(
-            drug
-            for record in library.by_numbers(keys, "pubmed")
-            for drug in {name for name, *_ in Document.of(record).drugs}
-        )
-    total = sum((Counter(each) for each in named.values()), Counter[str]())
+        named[condition] = Counter()
+        for record in library.by_numbers(keys, "pubmed"):
+            named[condition].update({name for name, *_ in Document.of(record).drugs})
+    total = sum(named.values(), Counter[str]())
     rows = sum(total.values())
     ranked = dict[str, Scores]()
     for condition in done.keys:

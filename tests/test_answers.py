@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from benchmarks.questions import first_lines
+from benchmarks.questions import answer_safety_questions
 from builders import evidence, material
 from goldens import GOLDENS, assert_golden
 from posted_study import trial
@@ -108,7 +108,7 @@ def test_titles_questions_as_read_answers_and_what_they_quote_are_as_kept() -> N
 
 
 async def test_questions_on_safety_are_answered_rightly_in_the_first_line() -> None:
-    wrong = Counter(row["part"] for row, said in await first_lines() if not said.startswith(row["first"]))
+    wrong = Counter(row["part"] for row, said in await answer_safety_questions() if not said.startswith(row["first"]))
 
     assert wrong <= Counter(WRONG), wrong
 

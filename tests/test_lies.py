@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from autogen_core.models import CreateResult, LLMMessage
-from benchmarks.prompt_tokens import StandIn, prompt_kind, quoting_report
+from benchmarks.prompt_tokens import StandIn, name_prompt, quote_passages
 from builders import QUESTION, judged_drug
 
 from willowbark.agents.exports import as_html
@@ -36,7 +36,7 @@ class Liar(StandIn):
 
     async def create(self, messages: Sequence[LLMMessage], **options: Any) -> CreateResult:
         result = await super().create(messages, **options)
-        kind = prompt_kind(messages, options)
+        kind = name_prompt(messages, options)
         if kind == "FitsDraft":
             return result
         if isinstance(result.content, str) and kind in ("StudiesDraft", "JudgeDraft", "ReportDraft"):
@@ -74,7 +74,7 @@ class Liar(StandIn):
         return {**said, **lies}
 
     def write(self, _: dict[str, Any], messages: Sequence[LLMMessage]) -> dict[str, Any]:
-        true = quoting_report(messages[:2])["claims"]
+        true = quote_passages(messages[:2])["claims"]
         self.quoted += true
         reworded = [{**claim, "text": next(self.lies)} for claim in true]
         forged = [{**claim, "quote": next(self.lies), "text": next(self.lies)} for claim in true]
@@ -103,7 +103,7 @@ class LyingWriter(StandIn):
         self.check = 0
 
     async def create(self, messages: Sequence[LLMMessage], **options: Any) -> CreateResult:
-        kind = prompt_kind(messages, options)
+        kind = name_prompt(messages, options)
         if kind == "CheckDraft":
             self.check += 1
             if self._ends_before_check:

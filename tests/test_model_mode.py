@@ -15,7 +15,7 @@ from autogen_core import FunctionCall
 from autogen_core.models import ChatCompletionClient, CreateResult, RequestUsage, UserMessage
 from autogen_ext.models.cache import ChatCompletionCache
 from autogen_ext.models.replay import ReplayChatCompletionClient
-from benchmarks.prompt_tokens import measured
+from benchmarks.prompt_tokens import measure_run
 from builders import QUESTION
 from openai_server import Answer, OpenAIServer, refusal
 from starlette.responses import Response
@@ -194,7 +194,7 @@ async def test_each_role_is_asked_of_its_own_model_and_paid_for_at_its_own_price
 
 
 async def test_two_rounds_cost_no_more_than_is_said_and_no_prompt_holds_a_record_twice() -> None:
-    client, report = await measured(2, QUESTION)
+    client, report = await measure_run(2, QUESTION)
     assert report.total_papers_reviewed >= 50
     assert (
         client.tokens.total() <= 105_000

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from autogen_core import CancellationToken
 from benchmarks import questions
-from benchmarks.questions import rows
+from benchmarks.questions import read_table_rows
 from builders import record, scripted
 from faults.answering import Answer, AnsweringClient, Asked
 from hypothesis import given
@@ -160,13 +160,13 @@ def test_a_question_is_read_for_whom_it_asks_and_what_it_wants(question: str, fi
 
 @pytest.mark.parametrize("part", SMALLEST_SHARE)
 def test_the_kind_of_a_question_is_told_in_many_wordings(part: str) -> None:
-    asked = [row for row in rows(CASES / "questions.tsv") if row["part"] == part]
+    asked = [row for row in read_table_rows(CASES / "questions.tsv") if row["part"] == part]
     right = sum(parse_question(row["question"]).kind == row["kind"] for row in asked)
 
     assert right / len(asked) >= SMALLEST_SHARE[part]
 
 
-@pytest.mark.parametrize("row", list(rows(CASES / "readings.tsv")), ids=itemgetter("question"))
+@pytest.mark.parametrize("row", list(read_table_rows(CASES / "readings.tsv")), ids=itemgetter("question"))
 def test_names_what_is_left_out_and_the_kind_are_read_in_a_question(row: dict[str, str]) -> None:
     asked = parse_question(complete_follow_up(row["question"], row["after"]) if row["after"] else row["question"])
 
@@ -236,10 +236,10 @@ def test_a_condition_is_searched_for_under_nearly_all_its_names() -> None:
 
 
 @pytest.mark.parametrize(
-    "row", [row for row in questions.rows() if row["part"] == "made on"], ids=itemgetter("question")
+    "row", [row for row in questions.read_table_rows() if row["part"] == "made on"], ids=itemgetter("question")
 )
 def test_a_question_is_read_whole_or_asked_back(row: dict[str, str]) -> None:
-    assert questions.reading_of(row["question"], row["after"]) == row["reading"]
+    assert questions.describe_reading(row["question"], row["after"]) == row["reading"]
 
 
 def test_a_query_is_widened_by_what_names_nothing_and_keeps_what_it_leaves_out() -> None:

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 import pytest
-from benchmarks.recorded import evidence, publications
+from benchmarks.forgery import make_evidence, read_publications
 from benchmarks.truth import QUESTIONS
 
 from willowbark.agents.report.content import EvidenceRow
@@ -36,7 +36,7 @@ class Answered(NamedTuple):
 
 @pytest.fixture(scope="module", params=["portal_hypertension", "smoking_cessation", "diabetic_nephropathy"])
 def answered(request: pytest.FixtureRequest) -> Answered:
-    pool = [evidence(record) for record in publications(None)]
+    pool = [make_evidence(record) for record in read_publications(None)]
     found = appraise_candidates(parse_question(QUESTIONS[request.param]), pool, Readings())
     return Answered(found, tabulate_evidence(found, {record.key: record for record in pool}))
 
