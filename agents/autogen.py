@@ -506,7 +506,7 @@ def list_names(member: ChatAgent | Team) -> frozenset[str]:
     """Return the sources of a member's messages: its own name, or the names inside a team."""
     if not isinstance(member, BaseGroupChat):
         return frozenset([member.name])
-    return frozenset(name for inner in member._participants for name in list_names(inner))
+    return frozenset().union(*(list_names(inner) for inner in member._participants))
 
 
 def find_assistants(member: ChatAgent | Team) -> Iterator[AssistantAgent]:

@@ -228,7 +228,7 @@ class Listener:
         turns: Mapping[str, _OutsideTurn],
         question: Question,
         iteration: int,
-        known_keys: Set[str],
+        earlier_keys: Set[str],
         run: RunContext,
     ) -> list[BaseChatMessage]:
         """Return for each agent a text for people, and its findings.
@@ -237,7 +237,7 @@ class Listener:
             turns: what they did.
             question: the one that is researched.
             iteration: the present round.
-            known_keys: keys of records of earlier findings, which are not read by the model again.
+            earlier_keys: keys of records of earlier findings, which are not read by the model again.
             run: provides the connection to the sources.
         """
         run.asked = question
@@ -247,7 +247,7 @@ class Listener:
             usage = RequestUsage(prompt_tokens=0, completion_tokens=0)
             run.in_hand[name] = findings
             try:
-                await self._fill(findings, agent, question, known_keys, run, usage)
+                await self._fill(findings, agent, question, earlier_keys, run, usage)
             finally:
                 del run.in_hand[name]
             counts = f"{counted(len(merge(findings.records)), 'record')} of its tools' results"
@@ -269,7 +269,7 @@ class Listener:
         findings: Findings,
         turn: _OutsideTurn,
         question: Question,
-        known_keys: Set[str],
+        earlier_keys: Set[str],
         run: RunContext,
         usage: RequestUsage,
     ) -> None:
@@ -289,7 +289,7 @@ class Listener:
             await self._take_words(findings, words, run, deadline - time.monotonic())
         findings.reflection = " ".join(words.split()[:MAX_WORDS]) if findings.replies else ""
         if findings.replies:
-            await self._read(findings, question, known_keys, run, deadline, usage)
+            await self._read(findings, question, earlier_keys, run, deadline, usage)
             findings.digest = await run.digest_turn(question, findings)
         findings.summary = (
             findings.digest.summary if findings.digest else "; ".join(findings.notes) or "Nothing searched"
@@ -308,7 +308,7 @@ class Listener:
         self,
         findings: Findings,
         question: Question,
-        known_keys: Set[str],
+        earlier_keys: Set[str],
         run: RunContext,
         deadline: float,
         usage: RequestUsage,
@@ -317,7 +317,7 @@ class Listener:
         if reads_requests(self._reader):
             return
         findings.replies = await run.add_full_texts(question, findings.replies)
-        new = [record for record in merge(findings.records) if record.key not in known_keys]
+        new = [record for record in merge(findings.records) if record.key not in earlier_keys]
         results = await read(
             self._reader,
             question.text,

@@ -5,6 +5,7 @@ and what a model wrote from its former report, marked as stale where people chan
 """
 
 from collections.abc import Iterable, Sequence
+from itertools import chain
 
 from pydantic import BaseModel
 
@@ -151,7 +152,7 @@ async def appraise_again(
         candidates=[candidate for candidate in appraised if candidate not in excluded],
         by_model=bool(former.usage) and not former.model_failed,
         written=former.written,
-        verdicts=Verdicts(kept=[claim for candidate in former.candidates for claim in candidate.claims]),
+        verdicts=Verdicts(kept=list(chain.from_iterable(candidate.claims for candidate in former.candidates))),
         repaired=former.claims_repaired,
         notes=former.notes,
         tokens_used=former.tokens_used,

@@ -24,7 +24,7 @@ COUNTED = (
     ("cut into tokens", text, "split_tokens"),
     ("searched for drugs", drugs, "find_drugs"),
     ("searched for conditions", conditions, "find_known_conditions"),
-    ("screened", screening, "pieces"),
+    ("screened", screening, "split_pieces"),
 )
 MOST_CALLS = 1.1
 

@@ -25,7 +25,7 @@ from willowbark.agents.asking.studies import Refused, check_study
 from willowbark.tools.appraisal.candidates import appraise_candidates
 from willowbark.tools.library.rows import PublicationRow
 from willowbark.tools.questions import parse_question
-from willowbark.tools.reading.screening import addressed_to_machines
+from willowbark.tools.reading.screening import list_addressed_to_machines
 from willowbark.tools.reading.text import sentences
 from willowbark.tools.records.evidence import Citation, Evidence
 
@@ -169,7 +169,11 @@ def genuine_texts(folder: Path) -> Iterator[str]:
 def taken_for_orders(texts: Iterable[str]) -> tuple[int, int, list[str]]:
     """How many texts and sentences were read, and which of them the screening would set aside."""
     read = list(dict.fromkeys(texts))
-    return len(read), sum(len(sentences(text)) for text in read), [s for t in read for s in addressed_to_machines(t)]
+    return (
+        len(read),
+        sum(len(sentences(text)) for text in read),
+        [s for t in read for s in list_addressed_to_machines(t)],
+    )
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

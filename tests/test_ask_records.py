@@ -28,7 +28,7 @@ from willowbark.teams.run.options import RunOptions
 from willowbark.teams.run.research import replay, research_stream
 from willowbark.tools.library.collected import CollectedEvidence
 from willowbark.tools.records.enclosure import new_marker
-from willowbark.tools.toolbox import SHOWN, SHOWN_CHARACTERS, AskRecords
+from willowbark.tools.toolbox import LONGEST_PASSAGE, MOST_PASSAGES, AskRecords
 
 pytestmark = pytest.mark.whole
 
@@ -53,8 +53,8 @@ async def test_passages_come_as_a_bounded_block_with_their_keys_and_where_they_s
     assert '"key": "pmid:1", "year": 2001, "section": "Abstract"' in text
     assert '{"matching": 1, "truncated": false}' in text
     assert lines[0] == {"matching": 29, "truncated": True}
-    assert len(lines) == 1 + SHOWN
-    assert [line for line in lines[1:] if len(line["passage"]) > SHOWN_CHARACTERS] == []
+    assert len(lines) == 1 + MOST_PASSAGES
+    assert [line for line in lines[1:] if len(line["passage"]) > LONGEST_PASSAGE] == []
 
 
 def test_its_schema_is_one_that_strict_providers_take() -> None:

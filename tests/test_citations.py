@@ -31,7 +31,7 @@ from willowbark.tools.search import Status
 from willowbark.tools.sources.publications import MAX_CITATIONS
 from willowbark.tools.sources.studies.europepmc import EuropePMC
 from willowbark.tools.sources.studies.pubmed import PubMed
-from willowbark.tools.toolbox import GetCitations, SourceTool, citations_query
+from willowbark.tools.toolbox import GetCitations, SourceTool, write_citations_query
 
 
 def links(citing: list[int] | None = None, cited: list[int] | None = None, similar: tuple[int, ...] = (77,)) -> bytes:
@@ -161,9 +161,11 @@ async def followed(agent: Any, replies: Path, plan: FaultPlan | None = None) -> 
     with FaultyServer(plan, replies=replies) as server:
         async with Transport(Endpoints.at(server.url), policy=RetryPolicy(attempts=1)) as way:
             agent.join(RunContext(way))
-            search = {"closes": "More on it.", "specialist": "literature", "query": citations_query("11")}
+            search = {"closes": "More on it.", "specialist": "literature", "query": write_citations_query("11")}
             more = verdict(
-                next_searches=[search], next_search_queries=[citations_query("11")], next_specialists=["literature"]
+                next_searches=[search],
+                next_search_queries=[write_citations_query("11")],
+                next_specialists=["literature"],
             )
             response = await agent.on_messages([asked(), more], CancellationToken())
     assert isinstance(response.chat_message, FindingsMessage)

@@ -30,7 +30,7 @@ from willowbark.agents.report.model import ResearchReport
 from willowbark.teams.config import Settings
 from willowbark.teams.research_team import ResearchTeam, default_participants
 from willowbark.tools.appraisal import Direction
-from willowbark.tools.reading.screening import addressed_to_machines, readable
+from willowbark.tools.reading.screening import list_addressed_to_machines, readable
 from willowbark.tools.records.enclosure import visible
 from willowbark.tools.records.evidence import Evidence
 
@@ -319,7 +319,7 @@ async def test_an_obedient_models_inventions_stand_nowhere_in_the_report(led_ast
     claims = [claim for candidate in report.candidates for claim in candidate.claims]
     assert [text for text in free if "magic" in text] == []
     for claim in claims:
-        assert not addressed_to_machines(claim.quote)
+        assert not list_addressed_to_machines(claim.quote)
         assert [tale for tale in TALES if tale in claim.quote] == []
     assert [word for word in (DRUG, INVENTED, EVIL) if word in written] == []
     assert f"](https://{EVIL}" not in report.to_markdown()

@@ -15,7 +15,7 @@ from willowbark.tools.errors import SourceRefused
 from willowbark.tools.records.card import SourceCard
 from willowbark.tools.records.registry import cards, linked_hosts, list_offered, searchable, web_engines
 from willowbark.tools.search import Status, source_class
-from willowbark.tools.toolbox import SearchArgs, SourceTool, find_input_kind, search_args
+from willowbark.tools.toolbox import SearchArgs, SourceTool, find_input_kind, make_search_args
 
 NOT_BY_DRUG = ("uniprot", "reactome")  # which are asked for what a drug acts on
 ENGINES = web_engines()  # whose finds are records of others
@@ -101,7 +101,7 @@ def test_a_card_that_contradicts_itself_is_refused(change: dict[str, object]) ->
 
 @pytest.mark.parametrize("name", searchable())
 def test_the_filters_of_a_source_are_arguments_of_its_tool_behind_the_query(name: str) -> None:
-    args = search_args(name)
+    args = make_search_args(name)
     assert issubclass(args, SearchArgs)
     assert list(args.model_fields) == ["query", *source_class(name).filters.model_fields]
 
@@ -111,7 +111,7 @@ async def test_what_a_model_asks_for_reaches_the_source() -> None:
     async with recorded(seen=seen) as transport:
         tool.bind(transport, "mark")
         for said in ({"status": "TERMINATED"}, {"phase": "PHASE3", "mindate": "2010"}, {"page": 2}):
-            args = search_args("clinicaltrials").model_validate({"query": "migraine", **said})
+            args = make_search_args("clinicaltrials").model_validate({"query": "migraine", **said})
             await tool.run(args, CancellationToken())
 
     by_status, by_phase, *pages = [request.url.params for request in seen]

@@ -40,7 +40,7 @@ from willowbark.tools.questions import parse_question
 from willowbark.tools.reading.sections import MOST_OF_WHOLE, get_whole_reason, places
 from willowbark.tools.records.enclosure import new_marker
 from willowbark.tools.records.evidence import Evidence
-from willowbark.tools.toolbox import GetPaper, ToolReply, full_text_query
+from willowbark.tools.toolbox import GetPaper, ToolReply, write_full_text_query
 
 ASKED = parse_question(QUESTION)
 RESULT = "Propranolol reduced migraine attacks compared with placebo in 500 patients (p<0.001)."
@@ -193,7 +193,7 @@ async def test_the_full_text_of_a_paper_comes_with_it_to_who_asks_for_it() -> No
     [alone] = (await paper("99999951", text, full_text=None)).replies
     [record_of] = asked_for.records
 
-    assert (asked_for.asked, alone.asked) == (full_text_query("99999951"), "99999951")
+    assert (asked_for.asked, alone.asked) == (write_full_text_query("99999951"), "99999951")
     assert [place.text for place in places(record_of)] == [LAST]
     assert get_whole_reason(record_of) == "asked for"
     assert [places(each) for each in alone.records] == [[]]
@@ -217,7 +217,7 @@ async def test_a_full_text_that_was_asked_for_and_can_not_be_had_is_named(
 
 
 def test_a_judge_asks_for_a_full_text_by_its_number() -> None:
-    wanted = verdict(next_search_queries=[full_text_query("12503978"), "timolol AND migraine"]).to_model_message()
+    wanted = verdict(next_search_queries=[write_full_text_query("12503978"), "timolol AND migraine"]).to_model_message()
     asked = [UserMessage(content=QUESTION, source="user"), wanted]
     calls = choose_calls(asked, [GetPaper()])
 

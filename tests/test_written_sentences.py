@@ -6,7 +6,7 @@ import pytest
 
 from willowbark.agents.asking.drafts import SentenceDraft
 from willowbark.agents.checking.basis import TABLE, CitedSource, WritingBasis, source_of_study
-from willowbark.agents.checking.figures import missing_figures
+from willowbark.agents.checking.figures import find_missing_figures
 from willowbark.agents.checking.table import clean_text, find_fault, lower_certainty
 from willowbark.tools.records.study import Arm, Comparison, Study, StudyPassage
 
@@ -63,7 +63,7 @@ def fault_of(text: str, *keys: str) -> str | None:
     ],
 )
 def test_figures_of_the_passage_stand_rounded_converted_and_in_words(text: str) -> None:
-    assert missing_figures(text, [TRIAL], BASIS.question) == []
+    assert find_missing_figures(text, [TRIAL], BASIS.question) == []
 
 
 @pytest.mark.parametrize(
@@ -83,30 +83,30 @@ def test_figures_of_the_passage_stand_rounded_converted_and_in_words(text: str) 
     ],
 )
 def test_figures_that_no_passage_has_do_not_stand(text: str, missing: list[str]) -> None:
-    assert missing_figures(text, [TRIAL], BASIS.question) == missing
+    assert find_missing_figures(text, [TRIAL], BASIS.question) == missing
 
 
 @pytest.mark.parametrize(("word", "other"), [("doubled", "doubling"), ("halving", "halved")])
 def test_a_multiple_in_another_form_of_its_word_stands(word: str, other: str) -> None:
     source = CitedSource("pmid:4", "Irbesartan", (f"Fewer reached {other} of creatinine.",), is_study=True)
-    assert missing_figures(f"Fewer reached {word} creatinine.", [source]) == []
-    assert missing_figures("Fewer reached tripled creatinine.", [source]) == ["tripled"]
+    assert find_missing_figures(f"Fewer reached {word} creatinine.", [source]) == []
+    assert find_missing_figures("Fewer reached tripled creatinine.", [source]) == ["tripled"]
 
 
 def test_participants_of_cited_studies_may_be_added_up_and_of_others_not() -> None:
-    assert missing_figures("Two trials with 210 people found this.", [TRIAL, OTHER]) == []
-    assert missing_figures("Two trials with 211 people found this.", [TRIAL, OTHER]) == ["211"]
-    assert missing_figures("A trial with 210 people found this.", [TRIAL]) == ["210"]
+    assert find_missing_figures("Two trials with 210 people found this.", [TRIAL, OTHER]) == []
+    assert find_missing_figures("Two trials with 211 people found this.", [TRIAL, OTHER]) == ["211"]
+    assert find_missing_figures("A trial with 210 people found this.", [TRIAL]) == ["210"]
 
 
 def test_a_name_with_digits_stands_where_its_record_has_it() -> None:
-    assert missing_figures("The SF-36 improved in NCT00000001.", [OTHER]) == []
+    assert find_missing_figures("The SF-36 improved in NCT00000001.", [OTHER]) == []
 
 
 def test_a_number_behind_a_dash_of_two_hyphens_is_no_part_of_a_name() -> None:
     record = replace(OTHER, passages=("Of 43 people 31 responded to timolol--20 took it for a year.",))
-    assert missing_figures("Of 43 people 31 responded, and 20 took timolol for a year.", [record]) == []
-    assert missing_figures("Of 43 people 31 responded, and 21 took timolol for a year.", [record]) == ["21"]
+    assert find_missing_figures("Of 43 people 31 responded, and 20 took timolol for a year.", [record]) == []
+    assert find_missing_figures("Of 43 people 31 responded, and 21 took timolol for a year.", [record]) == ["21"]
 
 
 @pytest.mark.parametrize(
@@ -119,8 +119,8 @@ def test_a_number_behind_a_dash_of_two_hyphens_is_no_part_of_a_name() -> None:
 )
 def test_times_a_day_stand_where_a_record_shortens_them(dosing: str, text: str) -> None:
     record = replace(OTHER, passages=(f"Timolol {dosing} was better than placebo.",))
-    assert missing_figures(text, [record]) == []
-    assert missing_figures("Timolol six times a day was better.", [record]) == ["six"]
+    assert find_missing_figures(text, [record]) == []
+    assert find_missing_figures("Timolol six times a day was better.", [record]) == ["six"]
 
 
 @pytest.mark.parametrize(
@@ -222,7 +222,7 @@ def test_a_study_lends_its_passages_and_the_sizes_of_its_arms() -> None:
     source = source_of_study(study, "A trial")
     assert source.passages == ("Timolol was better.",)
     assert source.values == ("drug: timolol, 20 mg, n 40", "placebo: n 44", "84 participants")
-    assert missing_figures("Timolol 20 mg was better in 84 people.", [source]) == []
+    assert find_missing_figures("Timolol 20 mg was better in 84 people.", [source]) == []
     assert source_of_study(study, "A trial", is_retracted=True).values[-1] == "retracted"
 
 
@@ -230,5 +230,5 @@ def test_a_study_lends_its_passages_and_the_sizes_of_its_arms() -> None:
 def test_as_many_doses_are_counted_as_a_study_has_arms_of_one_drug(number: str, missing: list[str]) -> None:
     doses = ("low dose: timolol, 10 mg, n 44", "high dose: timolol, 20 mg, n 40", "propranolol: propranolol, 80 mg")
     source = CitedSource(key="pmid:2", title="Timolol", passages=(), values=doses, is_study=True)
-    assert missing_figures(f"Attacks fell with {number} doses of timolol.", [source]) == missing
-    assert missing_figures("Attacks fell with two doses of propranolol.", [TRIAL]) == ["two"]
+    assert find_missing_figures(f"Attacks fell with {number} doses of timolol.", [source]) == missing
+    assert find_missing_figures("Attacks fell with two doses of propranolol.", [TRIAL]) == ["two"]

@@ -63,15 +63,15 @@ def read_codes(value: object, known: Iterable[str], names: Mapping[str, str]) ->
         code = as_code(text)
         return code if code in codes else names.get(code)
 
-    found = list[str]()
+    matches = list[str]()
     for entry in list_entries(value):
         whole = find(entry)
         parts = [entry] if whole else _BETWEEN.split(str(entry))
-        found += [find(part) or as_code(part) for part in parts if not is_absent(part)]
-    return list(dict.fromkeys(found))
+        matches += [find(part) or as_code(part) for part in parts if not is_absent(part)]
+    return list(dict.fromkeys(matches))
 
 
-def read_phases(value: object, known: Iterable[str]) -> list[str]:
+def read_phases(value: object, codes: Iterable[str]) -> list[str]:
     """Return the phases meant: "Phase 3", "phase II", "PHASE2/PHASE3", "2/3", "Early Phase 1", "N/A".
 
     >>> read_phases("Phase 2/Phase 3", ["PHASE2", "PHASE3"]), read_phases("phase III", ["PHASE3"])
@@ -81,7 +81,7 @@ def read_phases(value: object, known: Iterable[str]) -> list[str]:
     for roman, digit in _ROMAN.items():
         for written in (f"PHASE_{roman}", f"PHASE{roman}", roman, f"PHASE_{digit}", digit):
             names[written] = f"PHASE{digit}"
-    return read_codes(value, known, names)
+    return read_codes(value, codes, names)
 
 
 def strict_schema(schema: ToolSchema) -> ToolSchema:

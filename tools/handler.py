@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Sequence
+from itertools import chain
 
 from .library.collected import CollectedEvidence
 from .records.evidence import SearchResult, merge
@@ -39,13 +40,17 @@ class SearchHandler:
 
     async def execute(self, query: str, max_results_per_tool: int = 10) -> SearchResult:
         """Search all tools in parallel; failures are named in `errors`, never raised and never silent."""
-        asked: list[SearchTool | CollectedEvidence] = [*self.tools]
-        asked += [] if self.collected is None else [self.collected]
-        every = await asyncio.gather(*(self._ask(tool, query, max_results_per_tool) for tool in asked))
+        searched: list[SearchTool | CollectedEvidence] = [*self.tools]
+        searched += [] if self.collected is None else [self.collected]
+        every = await asyncio.gather(*(self._ask(tool, query, max_results_per_tool) for tool in searched))
         replies = every[: len(self.tools)]
         answered = [r for r in replies if r.status not in (Status.UNAVAILABLE, Status.BAD_QUERY)]
-        ranked = (record for reply in every for record in rank(query, reply.records))  # keeps each source's own order
+        # Each source's own order is kept: it is part of a record's rank.
+        ranked = chain.from_iterable(rank(query, reply.records) for reply in every)
         evidence = rank(query, merge(ranked))
+        errors = []
+        for tool, reply in zip(searched, every, strict=True):
+            errors += [f"{tool.name}: {warning}" for warning in reply.warnings]
         if self.collected is not None and self.auto_ingest_to_rag:
             await asyncio.to_thread(self.collected.ingest, evidence)
         return SearchResult(
@@ -53,15 +58,11 @@ class SearchHandler:
             evidence=evidence,
             sources_searched=list(dict.fromkeys(reply.source for reply in answered)),
             total_found=sum(reply.total for reply in answered),
-            errors=[
-                f"{tool.name}: {warning}"
-                for tool, reply in zip(asked, every, strict=True)
-                for warning in reply.warnings
-            ],
+            errors=errors,
         )
 
     async def _ask(self, tool: SearchTool | CollectedEvidence, query: str, max_results: int) -> SourceReply:
-        async def found() -> SourceReply:
+        async def find() -> SourceReply:
             if isinstance(tool, Source):
                 return await tool.find(query, max_results)
             records = await tool.search(query, max_results)
@@ -69,4 +70,4 @@ class SearchHandler:
             status = Status.OK if records else Status.EMPTY
             return SourceReply(source=name, query=query, status=status, records=records, total=len(records))
 
-        return await reply_of(tool.name, query, found, self.timeout)
+        return await reply_of(tool.name, query, find, self.timeout)

@@ -51,10 +51,10 @@ class SearchFilters(BaseModel, frozen=True, extra="forbid"):
         return drop_absent(cls.model_fields, arguments)
 
     @classmethod
-    def of(cls, source: str, said: Filters | None) -> Self:
+    def of(cls, source: str, fields: Filters | None) -> Self:
         """Parse filters; a SourceRefused names one that is unknown, or its invalid value."""
         try:
-            return cls.model_validate(dict(said or {}))
+            return cls.model_validate(dict(fields or {}))
         except ValidationError as error:
             first = error.errors(include_url=False, include_context=False)[0]
         name = str(first["loc"][0])[:40]
@@ -172,15 +172,17 @@ def rank(question: str, records: Sequence[Evidence]) -> list[Evidence]:
 
     A record's position in `records` is its source's rank. Ties are broken by key, so the order is deterministic.
     """
-    wanted = frozenset(stems(question))
-    counted = [_count_stems(record.citation.title, record.content, wanted) for record in records]
-    holding = Counter(word for _, found in counted for word, _ in found)
-    weights = {word: math.log(1 + (len(records) - held + 0.5) / (held + 0.5)) for word, held in holding.items()}
-    mean_length = sum(length for length, _ in counted) / max(1, len(counted))
-    scores = [
-        sum(weights[word] * n / (n + _K1 * (1 - _B + _B * length / mean_length)) for word, n in found)
-        for length, found in counted
-    ]
+    question_stems = frozenset(stems(question))
+    counted = [_count_stems(record.citation.title, record.content, question_stems) for record in records]
+    holding: Counter[str] = Counter()
+    for _, counts in counted:
+        holding.update(word for word, _ in counts)
+    weights = {word: math.log(1 + (len(records) - n + 0.5) / (n + 0.5)) for word, n in holding.items()}
+    mean_length = sum(length for length, _ in counted) / max(1, len(counted)) or 1.0
+    scores = []
+    for length, counts in counted:
+        damping = _K1 * (1 - _B + _B * length / mean_length)
+        scores.append(sum(weights[word] * n / (n + damping) for word, n in counts))
     best = max(scores, default=0.0) or 1.0
     ranked = []
     for place, (record, score) in enumerate(zip(records, scores, strict=True)):
@@ -190,10 +192,10 @@ def rank(question: str, records: Sequence[Evidence]) -> list[Evidence]:
 
 
 @lru_cache(maxsize=16384)
-def _count_stems(title: str, text: str, wanted: frozenset[str]) -> tuple[int, tuple[tuple[str, int], ...]]:
+def _count_stems(title: str, text: str, question_stems: frozenset[str]) -> tuple[int, tuple[tuple[str, int], ...]]:
     """Count the content words and the occurrences of each wanted stem; cached for the next round."""
-    found = content_words(f"{(title + ' ') * _TITLE_WEIGHT}{text}")
-    return len(found), tuple(sorted(Counter(select_stems(found, wanted)).items()))
+    words = content_words(f"{(title + ' ') * _TITLE_WEIGHT}{text}")
+    return len(words), tuple(sorted(Counter(select_stems(words, question_stems)).items()))
 
 
 _of_process: RecentReplies["SourceReply"] = RecentReplies()
@@ -295,8 +297,8 @@ class Source:
         reply = await self._find(query, max_results, filters)
         for wider in widen_query(query) if asks_in_words and reply.status is Status.EMPTY else ():
             reply = await self._find(wider, max_results, filters)
-            told = [*reply.warnings, f"nothing on the whole query; asked {wider}"]
-            reply = reply.model_copy(update={"warnings": told})
+            warnings = [*reply.warnings, f"nothing on the whole query; asked {wider}"]
+            reply = reply.model_copy(update={"warnings": warnings})
             if reply.status is not Status.EMPTY:
                 break
         return reply
@@ -317,7 +319,7 @@ class Source:
         return (await self.find(query, max_results, filters)).records
 
     async def page(
-        self, number: int, size: int, asked: str, ask: Callable[[str | None], Awaitable[Page]]
+        self, number: int, size: int, identity: str, ask: Callable[[str | None], Awaitable[Page]]
     ) -> tuple[Page, list[str]]:
         """Return one page of hits from a source with cursor-based paging, and problems that left hits out.
 
@@ -333,28 +335,28 @@ class Source:
         Raises:
             SearchError: no answer, or an unreadable one.
         """
-        search = self.transport.marks.setdefault((self.name, asked, size), {1: (None, 0)})
-        at = max(each for each in search if each <= number)
+        search = self.transport.marks.setdefault((self.name, identity, size), {1: (None, 0)})
+        at = max(number_seen for number_seen in search if number_seen <= number)
         while True:
             mark, total = search[at]
-            found = await ask(mark)
+            page = await ask(mark)
             problems = list[str]()
-            while found.mark not in (None, mark) and len(found.hits) < min(size, found.total or size) and not problems:
-                mark = found.mark
+            while page.mark not in (None, mark) and len(page.hits) < min(size, page.total or size) and not problems:
+                mark = page.mark
                 try:
                     more = await ask(mark)
                 except SearchError as error:
-                    problems = [f"only the first {len(found.hits)} could be had: {error.reason}"]
+                    problems = [f"only the first {len(page.hits)} could be had: {error.reason}"]
                 else:
                     following = more.mark if more.hits else None
-                    found = Page([*found.hits, *more.hits], found.total, following, found.url)
-            total = total or found.total
-            if found.mark and found.hits and not problems:
-                search[at + 1] = (found.mark, total)
+                    page = Page([*page.hits, *more.hits], page.total, following, page.url)
+            total = total or page.total
+            if page.mark and page.hits and not problems:
+                search[at + 1] = (page.mark, total)
             if at == number:
-                return Page(found.hits[:size], total, found.mark, found.url), problems
+                return Page(page.hits[:size], total, page.mark, page.url), problems
             if at + 1 not in search:
-                return Page([], total, None, found.url), problems
+                return Page([], total, None, page.url), problems
             at += 1
 
     def reply(
@@ -381,15 +383,15 @@ class Source:
             url: the request's URL.
             understood: the query as interpreted by the source.
         """
-        found = list({record.key: record for record in records}.values())
+        distinct = list({record.key: record for record in records}.values())
         failed = list(problems)
-        status = Status.PARTIAL if failed else Status.OK if found else Status.EMPTY
+        status = Status.PARTIAL if failed else Status.OK if distinct else Status.EMPTY
         return SourceReply(
             source=self.name,
             query=query,
             status=status,
-            records=found if words is None else rank(words, found),
-            total=max(total, len(found)),
+            records=distinct if words is None else rank(words, distinct),
+            total=max(total, len(distinct)),
             warnings=[*notes, *failed],
             url=url,
             understood=understood,
@@ -421,14 +423,14 @@ def source_class(name: str) -> type[Source]:
     if name not in searchable():
         raise UsageError(f"no source named {name!r}; there are {', '.join(searchable())}")
     module = load_source_modules()[name]
-    classes = (each for each in vars(module).values() if isinstance(each, type) and issubclass(each, Source))
+    classes = (value for value in vars(module).values() if isinstance(value, type) and issubclass(value, Source))
     return next(class_ for class_ in classes if class_.card is module.CARD)
 
 
-def request_size(size: int, most: int) -> int:
+def choose_request_size(size: int, most: int) -> int:
     """Return the request size that fills a page with equal requests of at most `most` hits.
 
-    >>> request_size(50, 100), request_size(250, 100)
+    >>> choose_request_size(50, 100), choose_request_size(250, 100)
     (50, 84)
     """
     return -(-size // -(-size // most))

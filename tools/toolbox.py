@@ -51,8 +51,8 @@ from .works.fulltext import fetch_whole_text
 
 SEARCH_TIMEOUT_S = 90.0
 _LONGEST_NAME = 100  # characters of a drug name that is not in the lexicon
-SHOWN = 5  # passages per answer of `ask_records`
-SHOWN_CHARACTERS = 400  # per passage
+MOST_PASSAGES = 5  # passages per answer of `ask_records`
+LONGEST_PASSAGE = 400  # per passage
 MAX_DRUGS = 20  # per call: a run looks up that many at most, and their labels fit into one reply
 Args = TypeVar("Args", bound=BaseModel)
 InputKind = Literal["queries", "conditions", "drugs", "citations", "numbers"]
@@ -69,11 +69,11 @@ class SearchArgs(BaseModel, extra="forbid"):
 
 
 @cache
-def search_args(name: str) -> type[SearchArgs]:
+def make_search_args(name: str) -> type[SearchArgs]:
     """Create the arguments of a source's tool: a query and the source's own filters."""
     bases: Any = (source_class(name).filters, SearchArgs)
-    found: type[SearchArgs] = create_model(f"{name.capitalize()}Args", __base__=bases)
-    return found
+    arguments_type: type[SearchArgs] = create_model(f"{name.capitalize()}Args", __base__=bases)
+    return arguments_type
 
 
 def find_input_kind(schema: ToolSchema) -> InputKind | None:
@@ -124,12 +124,12 @@ class CitationsArgs(BaseModel, extra="forbid"):
     citations_of: Pmid
 
 
-def full_text_query(pmid: str) -> str:
+def write_full_text_query(pmid: str) -> str:
     """Write a judge's query for the open full text of a publication."""
     return f"full text of PMID {pmid}"
 
 
-def citations_query(pmid: str) -> str:
+def write_citations_query(pmid: str) -> str:
     """Write a judge's query for the citations and references of a publication."""
     return f"citations of PMID {pmid}"
 
@@ -140,17 +140,18 @@ class TrialArgs(BaseModel, extra="forbid"):
     )
 
 
-def _drug_name(name: str) -> str:
+def _check_drug_name(name: str) -> str:
     """Validate a drug name for a request: plain words, else its lexicon form, such as `amlodipine/valsartan`."""
-    plain = name.isascii() and name[:1].isalnum() and all(each.isalnum() or each in " ,.'()+-" for each in name)
+    plain = name.isascii() and name[:1].isalnum() and all(letter.isalnum() or letter in " ,.'()+-" for letter in name)
     if plain and 2 <= len(name) <= _LONGEST_NAME:
         return name
-    if known := canonical_drug(name):
-        return known
+    generic = canonical_drug(name)
+    if generic:
+        return generic
     raise ValueError("no drug's name")
 
 
-DrugName = Annotated[str, AfterValidator(_drug_name)]
+DrugName = Annotated[str, AfterValidator(_check_drug_name)]
 _NAMES = "Generic names, such as propranolol"
 
 
@@ -259,14 +260,14 @@ class EvidenceTool(BaseTool[Args, ToolReply]):
 
     def _refuse(self, args: Mapping[str, Any], refusal: Refusal) -> ToolReply:
         """Answer for each source that was not asked."""
-        wanted = cast(Args, self.args_type().model_validate(args))
+        arguments = cast(Args, self.args_type().model_validate(args))
         assert self._transport is not None  # a gate comes with the run's transport
-        shown = self._describe(wanted)
+        query = self._describe(arguments)
         replies = []
-        for name in self._questions(wanted, self._transport):
+        for name in self._questions(arguments, self._transport):
             error = SourceRefused(name, f"not asked, by a hook: {refusal.reason}")
-            reply = SourceReply.failed(name, shown, error)
-            replies.append(reply.model_copy(update={"asked": shown, "asked_at": datetime.now(UTC)}))
+            reply = SourceReply.failed(name, query, error)
+            replies.append(reply.model_copy(update={"asked": query, "asked_at": datetime.now(UTC)}))
         return ToolReply(replies=replies)
 
     async def run(self, args: Args, cancellation_token: CancellationToken) -> ToolReply:
@@ -285,19 +286,19 @@ class EvidenceTool(BaseTool[Args, ToolReply]):
 
     async def _ask(self, args: Args, transport: Transport) -> ToolReply:
         asked_at = datetime.now(UTC)
-        shown = self._describe(args)
+        query = self._describe(args)
         questions = self._questions(args, transport)
-        replies = await asyncio.gather(*(self._answer(name, shown, ask) for name, ask in questions.items()))
+        replies = await asyncio.gather(*(self._answer(name, query, ask) for name, ask in questions.items()))
         library = transport.endpoints.library
-        known = {"library": library.summary if library else "", "asked": shown, "asked_at": asked_at}
-        return ToolReply(replies=[reply.model_copy(update=known) for reply in replies])
+        details = {"library": library.summary if library else "", "asked": query, "asked_at": asked_at}
+        return ToolReply(replies=[reply.model_copy(update=details) for reply in replies])
 
     def _describe(self, args: Args) -> str:
-        given = next(iter(args.model_dump().values()))
-        return " OR ".join(given) if isinstance(given, list) else str(given)
+        value = next(iter(args.model_dump().values()))
+        return " OR ".join(value) if isinstance(value, list) else str(value)
 
-    async def _answer(self, name: str, shown: str, ask: Callable[[], Awaitable[SourceReply]]) -> SourceReply:
-        reply = await reply_of(name, shown, ask, self._timeout_s)
+    async def _answer(self, name: str, query: str, ask: Callable[[], Awaitable[SourceReply]]) -> SourceReply:
+        reply = await reply_of(name, query, ask, self._timeout_s)
         if self._after is not None and reply.records:
             self._after(reply.records)
         return reply
@@ -314,7 +315,7 @@ def replies_in(text: str) -> tuple[SourceReply, ...]:
     An unreadable block becomes a failed reply, an unreadable record a warning of its reply. Cached, since
     specialist, analyst and events all read a turn's results.
     """
-    found = []
+    replies = []
     for block in blocks(text):
         source = "unknown"
         try:
@@ -338,8 +339,8 @@ def replies_in(text: str) -> tuple[SourceReply, ...]:
             if lost:
                 warning = f"{lost} of {len(lines)} records could not be read"
                 reply = reply.model_copy(update={"status": Status.PARTIAL, "warnings": [*reply.warnings, warning]})
-        found.append(reply)
-    return tuple(found)
+        replies.append(reply)
+    return tuple(replies)
 
 
 class SourceToolConfig(BaseModel):
@@ -362,7 +363,7 @@ class SourceTool(EvidenceTool[SearchArgs | DrugArgs], Component[SourceToolConfig
         self._max_results = max_results
         self._marker = new_marker()
         card = cards()[source]
-        args: type[SearchArgs | DrugArgs] = DrugArgs if card.use == "on_demand" else search_args(source)
+        args: type[SearchArgs | DrugArgs] = DrugArgs if card.use == "on_demand" else make_search_args(source)
         super().__init__(args, ToolReply, card.tool or f"search_{source}", card.purpose)
 
     def _questions(self, args: SearchArgs | DrugArgs, transport: Transport) -> Questions:
@@ -415,15 +416,15 @@ class GetPaper(LookupTool[PaperArgs]):
     def _questions(self, args: PaperArgs, transport: Transport) -> Questions:
         async def find() -> SourceReply:
             reply = await PubMed(transport).papers(args.pmid)
-            return await _with_whole_texts(reply, transport) if args.full_text else reply
+            return await _add_whole_texts(reply, transport) if args.full_text else reply
 
         return {"pubmed": find}
 
     def _describe(self, args: PaperArgs) -> str:
-        return full_text_query(args.pmid) if args.full_text else args.pmid
+        return write_full_text_query(args.pmid) if args.full_text else args.pmid
 
 
-async def _with_whole_texts(reply: SourceReply, transport: Transport) -> SourceReply:
+async def _add_whole_texts(reply: SourceReply, transport: Transport) -> SourceReply:
     """Add open full texts to a reply's publications; a warning names each that has none, with the reason."""
     records = [await fetch_whole_text(record, transport) for record in reply.records]
     missing = [
@@ -443,12 +444,12 @@ class GetCitations(LookupTool[CitationsArgs]):
     SOURCES = ("pubmed", "europepmc")
 
     def _questions(self, args: CitationsArgs, transport: Transport) -> Questions:
-        named = self.SOURCES if self._sources is None else self._sources
-        sources = (source(transport) for source in (PubMed, EuropePMC) if source.name in named)
+        names = self.SOURCES if self._sources is None else self._sources
+        sources = (source(transport) for source in (PubMed, EuropePMC) if source.name in names)
         return {source.name: partial(source.citations, args.citations_of) for source in sources}
 
     def _describe(self, args: CitationsArgs) -> str:
-        return citations_query(args.citations_of)
+        return write_citations_query(args.citations_of)
 
 
 class GetTrial(LookupTool[TrialArgs]):
@@ -477,13 +478,13 @@ class GetMechanisms(LookupTool[DrugArgs]):
 
     async def _ask(self, args: DrugArgs, transport: Transport) -> ToolReply:
         """Query the sources; if ChEMBL is unavailable, query MyChem.info instead."""
-        found = await super()._ask(args, transport)
-        for missed in found.replies:
-            if missed.source == "chembl" and missed.status is Status.UNAVAILABLE:
-                instead = await self._answer("mychem", missed.asked, partial(MyChem(transport).look_up, *args.drugs))
-                known = missed.model_dump(include={"library", "asked", "asked_at"})
-                return ToolReply(replies=[*found.replies, instead.model_copy(update=known)])
-        return found
+        reply = await super()._ask(args, transport)
+        for failed in reply.replies:
+            if failed.source == "chembl" and failed.status is Status.UNAVAILABLE:
+                instead = await self._answer("mychem", failed.asked, partial(MyChem(transport).look_up, *args.drugs))
+                details = failed.model_dump(include={"library", "asked", "asked_at"})
+                return ToolReply(replies=[*reply.replies, instead.model_copy(update=details)])
+        return reply
 
 
 DRUG_TOOLS: Mapping[str, Sequence[type[Source]]] = {
@@ -507,7 +508,9 @@ async def look_up_ahead(
             all.
         transport: of the run.
     """
-    sources = [source for name, own in DRUG_TOOLS.items() if name in tools for source in own]
+    sources: list[type[Source]] = []
+    for name, own in DRUG_TOOLS.items():
+        sources += own if name in tools else []
     in_one_request = [*leading, *further][:MAX_DRUGS]
     asks = [source(transport).look_up(*in_one_request) for source in sources if source in _LISTED]
     if leading:
@@ -536,7 +539,7 @@ class AskRecords(BaseTool[AskRecordsArgs, Answer]):
 
     async def run(self, args: AskRecordsArgs, cancellation_token: CancellationToken) -> Answer:
         """Return the best passages; raises as `CollectedEvidence.passages`."""
-        return await self._collected.passages(args.query, SHOWN)
+        return await self._collected.passages(args.query, MOST_PASSAGES)
 
     def return_value_as_string(self, value: Any) -> str:
         """Format the passages as a marked block for the model, with the number of matches at the top."""
@@ -544,5 +547,5 @@ class AskRecords(BaseTool[AskRecordsArgs, Answer]):
         lines = list[dict[str, Any]]()
         for passage in answer.passages:
             line = passage.model_dump(include={"key", "year", "section", "retracted"}, exclude_defaults=True)
-            lines.append(line | {"passage": one_line(passage.text, SHOWN_CHARACTERS)})
+            lines.append(line | {"passage": one_line(passage.text, LONGEST_PASSAGE)})
         return enclose_lines(lines, self._marker, head=answer.model_dump(include={"matching", "truncated"}))

@@ -44,12 +44,12 @@ def listed(names: Sequence[str], most: int = 4) -> str:
     >>> listed(["a"]), listed(["a", "b", "c"]), listed(["a", "b", "c", "d"], most=3), listed(list("abcde"), most=3)
     ('a', 'a, b and c', 'a, b, c and d', 'a, b, c and 2 more')
     """
-    shown = list(names[:most])
+    first_ones = list(names[:most])
     if len(names) == most + 1:
-        shown = list(names)
+        first_ones = list(names)
     elif len(names) > most:
-        return f"{', '.join(shown)} and {len(names) - most} more"
-    return " and ".join(filter(None, (", ".join(shown[:-1]), *shown[-1:])))
+        return f"{', '.join(first_ones)} and {len(names) - most} more"
+    return " and ".join(filter(None, (", ".join(first_ones[:-1]), *first_ones[-1:])))
 
 
 def as_spelt(name: str, text: str) -> str:
@@ -58,15 +58,15 @@ def as_spelt(name: str, text: str) -> str:
     >>> as_spelt("long covid", "What helps in long COVID?"), as_spelt("migraine", "What helps?")
     ('long COVID', 'migraine')
     """
-    found = re.search(rf"\b{re.escape(name)}\b", text, re.IGNORECASE)
-    return found[0] if found else name
+    match = re.search(rf"\b{re.escape(name)}\b", text, re.IGNORECASE)
+    return match[0] if match else name
 
 
-def nearest(name: str, known: Iterable[str]) -> str:
+def nearest(name: str, names: Iterable[str]) -> str:
     """Suggest the known name closest to an unknown one, in brackets to append to a message.
 
     >>> nearest("pubmd", ["pubmed", "chembl"])
     " (did you mean 'pubmed'?)"
     """
-    close = difflib.get_close_matches(name, list(known), n=1, cutoff=0.5)
+    close = difflib.get_close_matches(name, list(names), n=1, cutoff=0.5)
     return f" (did you mean {close[0]!r}?)" if close else ""

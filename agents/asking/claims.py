@@ -16,7 +16,7 @@ from willowbark.tools.appraisal import AppraisedItem, Direction
 from willowbark.tools.lexicon import canonical_drug, is_class_member
 from willowbark.tools.reading.document import Document, Sentence
 from willowbark.tools.reading.reading import QuotedPassage
-from willowbark.tools.reading.screening import addressed_to_machines, set_aside, tells_what_to_do
+from willowbark.tools.reading.screening import blank_addressed, list_addressed_to_machines, tells_what_to_do
 from willowbark.tools.reading.sections import find_section, is_full_text, places
 from willowbark.tools.reading.text import find_heading_role
 from willowbark.tools.records.enclosure import visible
@@ -119,8 +119,8 @@ def check_passage(
     is_of_other = against and canonical_drug(against) in find_named_drugs(claim.quote, against, record)
     if not (is_of_other or _is_on(claim, record, direction)):
         return f"is on {claim.drug}, which its quote is not"
-    is_order = addressed_to_machines(claim.quote) or tells_what_to_do(claim.quote) or quote.endswith("?")
-    if is_order or (quote in plain(record.content) and quote not in plain(visible(set_aside(record.content)))):
+    is_order = list_addressed_to_machines(claim.quote) or tells_what_to_do(claim.quote) or quote.endswith("?")
+    if is_order or (quote in plain(record.content) and quote not in plain(visible(blank_addressed(record.content)))):
         return "quotes an order or a question, which reports nothing"
 
     # Only whole sentences, and neither the record's aim nor the background before its methods.

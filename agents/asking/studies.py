@@ -19,7 +19,7 @@ from willowbark.tools.reading.assembler import find_estimate
 from willowbark.tools.reading.numbers import find_dosed_drugs, is_bare, is_of_other_arm, is_of_other_kind, parse_number
 from willowbark.tools.reading.passages import denies_effect, find_wrong_use
 from willowbark.tools.reading.reading import QuotedPassage
-from willowbark.tools.reading.screening import addressed_to_machines, tells_what_to_do
+from willowbark.tools.reading.screening import list_addressed_to_machines, tells_what_to_do
 from willowbark.tools.reading.sections import find_section, places
 from willowbark.tools.reading.text import split_spans
 from willowbark.tools.records.enclosure import visible
@@ -409,7 +409,7 @@ class _Check:
     def _find_harm(self, draft: HarmDraft) -> tuple[str, ArmHarm]:
         arm = self._arms[_make_label(draft.arm)]
         location = locate(draft.quote, self._record, is_whole=False)
-        if location is None or addressed_to_machines(draft.quote) or tells_what_to_do(draft.quote):
+        if location is None or list_addressed_to_machines(draft.quote) or tells_what_to_do(draft.quote):
             raise Refused("quotes a passage that is not in its record")
         text = location.passage.text
         if plain(draft.what) not in plain(text):
@@ -448,7 +448,7 @@ class _Check:
     def _find_advice(self, quote: str, drug: str) -> _LocatedQuote:
         """Find whole sentences that advise for or against a drug: "should be avoided with tamoxifen"."""
         location = locate(quote, self._record)
-        if location is None or addressed_to_machines(quote):
+        if location is None or list_addressed_to_machines(quote):
             raise Refused("quotes a passage that is not in its record")
         drugs = find_named_drugs(quote, drug, self._record)
         if drugs and drug not in drugs:

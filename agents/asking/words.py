@@ -18,7 +18,7 @@ from willowbark.tools.appraisal.judgement import (
     StruckRow,
 )
 from willowbark.tools.lexicon import canonical_drug, find_drugs
-from willowbark.tools.reading.screening import addressed_to_machines
+from willowbark.tools.reading.screening import list_addressed_to_machines
 from willowbark.tools.records.enclosure import visible
 
 from .drafts import JudgeDraft
@@ -110,7 +110,7 @@ class CheckedWords:
     def keep(self, text: str, keys: Sequence[str] = (), *, names_unread: bool = False) -> str:
         """Return a text on one line if its figures and drugs stand in the records named, else in any; else nothing."""
         sentence = " ".join(visible(text).split())
-        if _MARKUP.search(sentence) or addressed_to_machines(sentence):
+        if _MARKUP.search(sentence) or list_addressed_to_machines(sentence):
             self.dropped.append("holds an address, markup or an order")
             return ""
         among = self._read(keys) or list(self._told)

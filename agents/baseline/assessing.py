@@ -32,7 +32,7 @@ from willowbark.tools.records.card import ENTRIES
 from willowbark.tools.records.evidence import Evidence
 from willowbark.tools.records.registry import gives
 from willowbark.tools.search import Status
-from willowbark.tools.toolbox import MAX_DRUGS, InputKind, citations_query
+from willowbark.tools.toolbox import MAX_DRUGS, InputKind, write_citations_query
 from willowbark.tools.wording import capital, counted, listed
 from willowbark.tools.works.drug_names import find_codes
 
@@ -254,12 +254,12 @@ def plan_round(
         plan.ask(name_gap("further records", []), why, further[:1], "queries")
         plan.ask_mechanisms(request, searched)
 
-        followed = {query for query in searched if query.startswith(citations_query(""))}
+        followed = {query for query in searched if query.startswith(write_citations_query(""))}
         if with_verdict and request.iteration >= CHASED_FROM and len(followed) < MAX_CHASED:
             hanging = [key.removeprefix("pmid:") for key in _find_decisive(with_verdict[0]) if key.startswith("pmid:")]
-            for pmid in [pmid for pmid in hanging if citations_query(pmid) not in followed][:1]:
+            for pmid in [pmid for pmid in hanging if write_citations_query(pmid) not in followed][:1]:
                 why = f"The verdict on {decided[0]} hangs on PMID {pmid}: what cites it, and what it cites."
-                plan.ask(name_gap("a second trial", decided[:1]), why, [citations_query(pmid)], "citations")
+                plan.ask(name_gap("a second trial", decided[:1]), why, [write_citations_query(pmid)], "citations")
         if reading.goes_on and not set(trials).intersection(reading.unread):
             left = f"{reading.hits - reading.read:,} of {reading.hits:,} hits"
             pages = f"Further pages of {counted(len(reading.unread), 'query')}"  # may repeat others' hits

@@ -190,9 +190,9 @@ def _count_tokens(text: str) -> int:
 
 _NUMBERS = {"pmid": re.compile(r"\bPMID:?\s*(\d+)"), "nct_id": re.compile(r"\bNCT\d{8}\b")}
 _CITATIONS = re.compile(r"\bcitations of PMID:?\s*(\d+)", re.IGNORECASE)
-"""Matches `citations_query` and variants that people type."""
+"""Matches `write_citations_query` and variants that people type."""
 _FULL_TEXTS = re.compile(r"\bfull texts? of PMID:?\s*(\d+)", re.IGNORECASE)
-"""Matches `full_text_query` and variants that people type."""
+"""Matches `write_full_text_query` and variants that people type."""
 
 
 def _find_latest(messages: Sequence[LLMMessage]) -> tuple[str, NextSearches, list[tuple[FunctionCall, str]]]:

@@ -5,6 +5,7 @@ import hashlib
 import json
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any
 
 from pydantic import BaseModel, Field
@@ -59,18 +60,18 @@ class SentenceChecker:
         self, sentences: Sequence[SentenceDraft], basis: WritingBasis, token: CancellationToken
     ) -> list[SentenceVerdictDraft | None]:
         """Return a verdict for each sentence; None where the checker gave none, for the reason in `failures`."""
-        due = dict[str, SentenceDraft]()
+        unchecked = dict[str, SentenceDraft]()
         for sentence in sentences:
-            name = _hash_of(sentence, basis)
+            name = _hash_sentence(sentence, basis)
             if name not in self._verdicts:
-                due.setdefault(name, sentence)
-        batches = _batch(due, basis)
+                unchecked.setdefault(name, sentence)
+        batches = _group_into_batches(unchecked, basis)
         await asyncio.gather(*(self._ask(batch, basis, token) for batch in batches))
-        return [self._verdicts.get(_hash_of(sentence, basis)) for sentence in sentences]
+        return [self._verdicts.get(_hash_sentence(sentence, basis)) for sentence in sentences]
 
     async def _ask(self, batch: dict[str, SentenceDraft], basis: WritingBasis, token: CancellationToken) -> None:
         sentences = list(batch.values())
-        keys = dict.fromkeys(key for sentence in sentences for key in sentence.keys)
+        keys = dict.fromkeys(chain.from_iterable(sentence.keys for sentence in sentences))
         texts = " ".join(sentence.text for sentence in sentences)
         sources = [describe_source(source) for source in basis.cited(keys, texts)]
         request = CheckRequest(sentences=sentences, sources=sources, marker=self.marker())
@@ -98,33 +99,37 @@ def describe_source(source: CitedSource) -> dict[str, Any]:
     return {**line, "values": list(source.values)} if source.values else line
 
 
-def _batch(due: dict[str, SentenceDraft], basis: WritingBasis) -> list[dict[str, SentenceDraft]]:
+def _group_into_batches(unchecked: dict[str, SentenceDraft], basis: WritingBasis) -> list[dict[str, SentenceDraft]]:
     """Group sentences for calls, those that cite the same record first side by side, so that it is shown once."""
     batches = list[dict[str, SentenceDraft]]()
     size = 0
-    shown = set[str]()
-    places = {key: place for place, key in enumerate(_list_keys(due.values()))}
-    for name, sentence in sorted(due.items(), key=lambda item: min((places[key] for key in item[1].keys), default=0)):
-        new = [source for source in basis.cited(sentence.keys, sentence.text) if source.key not in shown]
+    keys_in_batch = set[str]()
+    places = {key: place for place, key in enumerate(_list_keys(unchecked.values()))}
+
+    def rank(item: tuple[str, SentenceDraft]) -> int:
+        return min((places[key] for key in item[1].keys), default=0)
+
+    for name, sentence in sorted(unchecked.items(), key=rank):
+        new = [source for source in basis.cited(sentence.keys, sentence.text) if source.key not in keys_in_batch]
         more = sum(len(source.text) for source in new)
         if not batches or len(batches[-1]) >= AT_ONCE or size + more > MOST_CHARACTERS:
             batches.append({})
-            shown = set()
+            keys_in_batch = set()
             size = 0
             more = sum(len(source.text) for source in basis.cited(sentence.keys, sentence.text))
         batches[-1][name] = sentence
-        shown.update(source.key for source in basis.cited(sentence.keys, sentence.text))
+        keys_in_batch.update(source.key for source in basis.cited(sentence.keys, sentence.text))
         size += more
     return batches
 
 
 def _list_keys(sentences: Iterable[SentenceDraft]) -> list[str]:
     """List the keys that sentences cite, each once, the computed table's last."""
-    keys = dict.fromkeys(key for sentence in sentences for key in sentence.keys)
+    keys = dict.fromkeys(chain.from_iterable(sentence.keys for sentence in sentences))
     return sorted(keys, key=lambda key: key == TABLE)
 
 
-def _hash_of(sentence: SentenceDraft, basis: WritingBasis) -> str:
+def _hash_sentence(sentence: SentenceDraft, basis: WritingBasis) -> str:
     """Name a sentence with the text of what it cites."""
     texts = [sentence.text, *(source.text for source in basis.cited(sentence.keys, sentence.text))]
     return hashlib.sha256(json.dumps(texts).encode()).hexdigest()

@@ -88,7 +88,7 @@ class WrittenFigure(NamedTuple):
     """Offset behind them."""
 
 
-def missing_figures(sentence: str, sources: Sequence[CitedSource], question: str = "") -> list[str]:
+def find_missing_figures(sentence: str, sources: Sequence[CitedSource], question: str = "") -> list[str]:
     """List the figures of a sentence that nothing cited bears out, as written; empty if all stand.
 
     Args:
@@ -96,35 +96,35 @@ def missing_figures(sentence: str, sources: Sequence[CitedSource], question: str
         sources: what it cites.
         question: whose figures may be repeated.
     """
-    written = _without_names(plain(sentence))
+    written = _blank_names(plain(sentence))
     text = plain("\n".join([*(source.text for source in sources), *(source.key for source in sources), question]))
     text = _DOSING.sub(lambda dosing: _TIMES_A_DAY[dosing[1].lower()], text)
-    known = figures_in(text)
+    cited_figures = list_figures_in(text)
     missing = [name for name in map(re.Match.group, _NAME.finditer(written)) if not _has_word(text, name)]
     studies = sum(source.is_study for source in sources)
-    for figure in figures_in(written):
-        is_count = _counts_studies(written, figure) and figure.value <= max(studies, 1)
-        is_count = is_count or _counts_doses(written, figure, sources)
-        if not (is_count or _stands(figure, known, text) or _is_sum(figure, sources)):
+    for figure in list_figures_in(written):
+        is_count = _is_count_of_studies(written, figure) and figure.value <= max(studies, 1)
+        is_count = is_count or _is_count_of_doses(written, figure, sources)
+        if not (is_count or _is_borne_out(figure, cited_figures, text) or _is_sum(figure, sources)):
             missing.append(figure.written)
-    missing += [word for word in _proportions(written) if not _is_proportion(word, known, text)]
+    missing += [word for word in _list_proportions(written) if not _is_proportion(word, cited_figures, text)]
     return missing
 
 
-def _without_names(text: str) -> str:
+def _blank_names(text: str) -> str:
     """Blank the names of conditions and drugs, whose digits are no figures: type 1 diabetes, omega-3 fatty acids."""
     for name in (*find_conditions(text), *find_drugs(text)):
         text = text[: name.start] + "·" * (name.end - name.start) + text[name.end :]
     return text
 
 
-def figures_in(text: str) -> list[WrittenFigure]:
+def list_figures_in(text: str) -> list[WrittenFigure]:
     """List the numbers of a text normalised by `plain`, in digits or words; names with digits are left out.
 
     The word "one" is none: it is a pronoun more often. Of several in a row the last one's unit is all theirs: "10, 20
     or 30 mg".
     """
-    figures = sorted(_bare_figures(text), key=lambda figure: figure.start)
+    figures = sorted(_find_bare_figures(text), key=lambda figure: figure.start)
     for at in reversed(range(len(figures) - 1)):
         one = figures[at]
         other = figures[at + 1]
@@ -133,7 +133,7 @@ def figures_in(text: str) -> list[WrittenFigure]:
     return figures
 
 
-def _bare_figures(text: str) -> Iterator[WrittenFigure]:
+def _find_bare_figures(text: str) -> Iterator[WrittenFigure]:
     """Yield the numbers of a text, each with its own unit."""
     names = [name.span() for name in _NAME.finditer(text)]
     for match in _NUMBER.finditer(text):
@@ -159,12 +159,12 @@ def _bare_figures(text: str) -> Iterator[WrittenFigure]:
         at = max(last, at + 1)
 
 
-def _stands(figure: WrittenFigure, known: Sequence[WrittenFigure], text: str) -> bool:
-    if any(_is_same(figure, other) for other in known):
+def _is_borne_out(figure: WrittenFigure, cited_figures: Sequence[WrittenFigure], text: str) -> bool:
+    if any(_is_same(figure, other) for other in cited_figures):
         return True
     if figure.kind != "share":
         return False
-    shares = (100 * part / whole for part, whole in _pairs(text))
+    shares = (100 * part / whole for part, whole in _find_pairs(text))
     return any(round(share, figure.decimals) == figure.value for share in shares)
 
 
@@ -174,32 +174,32 @@ def _is_same(figure: WrittenFigure, other: WrittenFigure) -> bool:
         return False
     if figure.kind and figure.factor != other.factor:
         amount = figure.value * figure.factor
-        due = other.value * other.factor
-        return abs(amount - due) <= _SAME[figure.kind] * due
+        cited_amount = other.value * other.factor
+        return abs(amount - cited_amount) <= _SAME[figure.kind] * cited_amount
     if figure.value == other.value:
         return True
     if figure.kind in ("mass", "time"):
         return False
     if other.decimals:
-        return figure.decimals == other.decimals - 1 and _rounded(other.value, figure.decimals) == figure.value
+        return figure.decimals == other.decimals - 1 and _round_half_up(other.value, figure.decimals) == figure.value
     is_large = other.value >= LARGE and not figure.kind
-    return is_large and figure.decimals == 0 and _rounded(other.value, -1) == figure.value
+    return is_large and figure.decimals == 0 and _round_half_up(other.value, -1) == figure.value
 
 
-def _rounded(value: float, digits: int) -> float:
+def _round_half_up(value: float, digits: int) -> float:
     """Round half up, as people do: Python rounds half to even."""
     scale = 10.0**digits
     return float(int(value * scale + 0.5 + 1e-9)) / scale
 
 
-def _pairs(text: str) -> Iterator[tuple[float, float]]:
+def _find_pairs(text: str) -> Iterator[tuple[float, float]]:
     """Yield part and whole of what a text writes as `24 of 60` or `24/60`."""
     for part, whole in _OF.findall(text):
         if float(whole.replace(",", "")) > 0:
             yield float(part.replace(",", "")), float(whole.replace(",", ""))
 
 
-def _counts_studies(text: str, figure: WrittenFigure) -> bool:
+def _is_count_of_studies(text: str, figure: WrittenFigure) -> bool:
     """Whether a number counts trials, studies or drugs: "two small trials"."""
     if figure.kind or figure.decimals:
         return False
@@ -207,35 +207,41 @@ def _counts_studies(text: str, figure: WrittenFigure) -> bool:
     return cue_regex("studies", __package__).search(re.split(r"[,;.()\d]", near)[0]) is not None
 
 
-def _counts_doses(text: str, figure: WrittenFigure, sources: Sequence[CitedSource]) -> bool:
+def _is_count_of_doses(text: str, figure: WrittenFigure, sources: Sequence[CitedSource]) -> bool:
     """Whether a number counts doses of one drug that a cited study compares: "two doses of ondansetron"."""
     if figure.kind or figure.decimals or not _DOSES.match(text, figure.end):
         return False
-    arms = [{arm.groups() for arm in map(_ARM.match, source.values) if arm} for source in sources]
-    most = [max(Counter(drug for drug, _ in study).values()) for study in arms if study]
-    return figure.value <= max(most, default=0)
+    most = 0
+    for source in sources:
+        arms = {arm.groups() for arm in map(_ARM.match, source.values) if arm}
+        doses = Counter(drug for drug, _ in arms)
+        most = max(most, *doses.values(), 0)
+    return figure.value <= most
 
 
 def _is_sum(figure: WrittenFigure, sources: Sequence[CitedSource]) -> bool:
     """Whether a number is the sum of the participants of two cited studies or more."""
-    sizes = [{int(found[1]) for value in source.values if (found := _SIZE.match(value))} for source in sources]
-    told = [size for size in sizes if size]
-    if len(told) < 2 or figure.kind or figure.decimals:
+    sizes = []
+    for source in sources:
+        matches = filter(None, map(_SIZE.match, source.values))
+        of_source = {int(match[1]) for match in matches}
+        sizes += [of_source] if of_source else []
+    if len(sizes) < 2 or figure.kind or figure.decimals:
         return False
-    return any(sum(chosen) == figure.value for chosen in product(*told))
+    return any(sum(chosen) == figure.value for chosen in product(*sizes))
 
 
-def _proportions(text: str) -> list[str]:
+def _list_proportions(text: str) -> list[str]:
     words = [word.group() for word in _WORDS.finditer(text.lower())]
     return [word for word in words if word in _SHARES or word in _MULTIPLES]
 
 
-def _is_proportion(word: str, known: Sequence[WrittenFigure], text: str) -> bool:
+def _is_proportion(word: str, cited_figures: Sequence[WrittenFigure], text: str) -> bool:
     forms = next((forms for forms in _FORMS if word in forms), {word})
     if any(_has_word(text, form) for form in forms):
         return True
-    shares = [figure.value for figure in known if figure.kind == "share"]
-    shares += [100 * part / whole for part, whole in _pairs(text)]
+    shares = [figure.value for figure in cited_figures if figure.kind == "share"]
+    shares += [100 * part / whole for part, whole in _find_pairs(text)]
     if word in _SHARES:
         return any(abs(share - _SHARES[word]) <= _NEAR_SHARE for share in shares)
     ratios = (high / low for high, low in product(shares, shares) if low)

@@ -18,7 +18,7 @@ def list_judged(view: JudgeView) -> list[SentenceDraft]:
     Those are what decides, what contradicts, and on the first `MOST_DRUGS` drugs and those that it calls no option why;
     a sentence without a key rests on all that was read, and no passages can bear it out.
     """
-    sentences = {text: keys for text, keys in _texts_of(view) if text and keys}
+    sentences = {text: keys for text, keys in _list_texts(view) if text and keys}
     return [SentenceDraft(text=text, keys=keys) for text, keys in sentences.items()]
 
 
@@ -26,18 +26,18 @@ def leave_out(view: JudgeView, texts: Collection[str]) -> JudgeView:
     """Return a view without some of its sentences, which are counted among those left out."""
     if not texts:
         return view
-    drugs = [_without(drug, texts) for drug in view.drugs]
+    drugs = [_blank_drug(drug, texts) for drug in view.drugs]
     return view.model_copy(
         update={
-            "decides": _stand(view.decides, texts),
-            "contradicts": _stand(view.contradicts, texts),
+            "decides": _keep_standing(view.decides, texts),
+            "contradicts": _keep_standing(view.contradicts, texts),
             "drugs": drugs,
             "dropped": [*view.dropped, *[LEFT_OUT] * len(texts)],
         }
     )
 
 
-def _texts_of(view: JudgeView) -> Iterator[tuple[str, list[str]]]:
+def _list_texts(view: JudgeView) -> Iterator[tuple[str, list[str]]]:
     for reason in (*view.decides, *view.contradicts):
         yield reason.text, reason.keys
     for drug in view.drugs:
@@ -48,16 +48,16 @@ def _texts_of(view: JudgeView) -> Iterator[tuple[str, list[str]]]:
             yield domain.reason, domain.keys
 
 
-def _stand(reasons: list[JudgedReason], texts: Collection[str]) -> list[JudgedReason]:
+def _keep_standing(reasons: list[JudgedReason], texts: Collection[str]) -> list[JudgedReason]:
     return [reason for reason in reasons if reason.text not in texts]
 
 
-def _without(drug: JudgedDrug, texts: Collection[str]) -> JudgedDrug:
+def _blank_drug(drug: JudgedDrug, texts: Collection[str]) -> JudgedDrug:
     reason = "" if drug.reason in texts else drug.reason
     not_for = NOT_SHOWN if drug.not_for in texts else drug.not_for
-    domains = [_without_reason(domain, texts) for domain in drug.domains]
+    domains = [_blank_domain(domain, texts) for domain in drug.domains]
     return drug.model_copy(update={"reason": reason, "not_for": not_for, "domains": domains})
 
 
-def _without_reason(domain: JudgedDomain, texts: Collection[str]) -> JudgedDomain:
+def _blank_domain(domain: JudgedDomain, texts: Collection[str]) -> JudgedDomain:
     return domain.model_copy(update={"reason": ""}) if domain.reason in texts else domain

@@ -23,14 +23,14 @@ from typing import NamedTuple
 from willowbark.tools.appraisal import Level
 from willowbark.tools.lexicon import find_drugs
 from willowbark.tools.lexicon.matching import Mention, cue_form, cue_regex
-from willowbark.tools.reading.screening import addressed_to_machines
+from willowbark.tools.reading.screening import list_addressed_to_machines
 from willowbark.tools.reading.text import plain
 from willowbark.tools.records.enclosure import visible
 from willowbark.tools.wording import listed
 
 from ..asking.drafts import SentenceDraft
 from .basis import TABLE, CitedSource, WritingBasis
-from .figures import missing_figures
+from .figures import find_missing_figures
 from .gaps import find_false_gap
 
 LEVELS: tuple[Level, ...] = ("very low", "low", "moderate", "high")
@@ -72,14 +72,14 @@ def find_fault(
     mentions = find_drugs(sentence.text)
     if not sources:
         return SentenceFault("cites nothing that was read", is_final=True)
-    if addressed_to_machines(sentence.text) or cue_regex("told to the reader", __package__).search(sentence.text):
+    if list_addressed_to_machines(sentence.text) or cue_regex("told to the reader", __package__).search(sentence.text):
         return SentenceFault("addresses a reader or a machine", is_final=True)
     if _ADDRESS.search(sentence.text):
         return SentenceFault("holds a web address", is_final=True)
     aside = [mention.name for mention in mentions if mention.name in basis.set_aside]
     if aside or heading in basis.set_aside:
         return SentenceFault("is on a drug that was set aside", is_final=True)
-    figures = missing_figures(sentence.text, sources, basis.question)
+    figures = find_missing_figures(sentence.text, sources, basis.question)
     if figures:
         return SentenceFault("a figure stands in nothing cited", listed(list(dict.fromkeys(figures))))
     strangers = _find_strangers(mentions, sources, basis)

@@ -116,7 +116,10 @@ def _draw_effects(overview: Panels, axes: Axes) -> None:
     axes.set_yticks(range(len(effects)), [one_line(f"{e.drug}, {e.study}", 40) for e in effects])
     axes.set_ylim(len(effects) - 0.4, -0.6)
     axes.tick_params(axis="y", length=0)
-    _set_log_axis(axes, [figure for effect in effects for figure in (effect.value, effect.low, effect.high)])
+    figures = list[float]()
+    for effect in effects:
+        figures += (effect.value, effect.low, effect.high)
+    _set_log_axis(axes, figures)
     axes.set_xlabel("ratio (log scale); outcomes and comparators differ, so nothing is pooled")
     axes.set_title("Effect estimates as reported", loc="left", fontsize=10)
 
@@ -178,7 +181,10 @@ def _draw_forest(plot: ForestPlot, axes: Axes, is_narrow: bool) -> None:
     axes.set_yticks([] if is_narrow else rows, [] if is_narrow else names)
     axes.tick_params(axis="y", length=0)
     if plot.is_ratio:
-        values = [v for e in plot.effects for v in (e.size.value, e.size.ci_low, e.size.ci_high) if v is not None]
+        values = list[float]()
+        for effect in plot.effects:
+            ends = (effect.size.value, effect.size.ci_low, effect.size.ci_high)
+            values += [end for end in ends if end is not None]
         _set_log_axis(axes, values)
     axes.set_xlabel(plot.measures + (" (log scale)" if plot.is_ratio else ""))
     handles = [

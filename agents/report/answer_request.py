@@ -36,7 +36,7 @@ from ..checking.basis import (
     passages_of,
     source_of_study,
 )
-from ..checking.figures import figures_in, missing_figures
+from ..checking.figures import find_missing_figures, list_figures_in
 from ..checking.gaps import count_harms
 from ..checking.judged import list_judged
 from ..checking.table import LEVELS
@@ -350,7 +350,7 @@ def _list_timed(study: Study, record: Evidence) -> Iterator[str]:
     whole = CitedSource(study.key, _title_of(record), (record.content, registered))
     for row in study.comparisons:
         told = " ".join(filter(None, (row.outcome, row.time_point)))
-        if figures_in(plain(told)) and not missing_figures(told, [whole]):
+        if list_figures_in(plain(told)) and not find_missing_figures(told, [whole]):
             yield f"outcome: {told}"
 
 

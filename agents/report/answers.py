@@ -303,8 +303,8 @@ def _answer_harm_too(material: Material) -> ReportAnswer:
         drug_lists.append(listed(numbers, most=MOST_HARMED))
         for drug, records in most_first[:MOST_HARMED]:
             quotes.append((drug, what, records[0].harm_told, records[0].key))
-    count = material.counts["peer_reviewed"] + material.counts["preprints"]
-    statement = _say("harm_beside", worse=drug_lists[0], harmed=drug_lists[1], read=count)
+    studies_read = material.counts["peer_reviewed"] + material.counts["preprints"]
+    statement = _say("harm_beside", worse=drug_lists[0], harmed=drug_lists[1], read=studies_read)
     return ReportAnswer([statement], [_say("quotes", title="", items=quotes)])
 
 

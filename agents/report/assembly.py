@@ -310,8 +310,8 @@ def list_unread(material: Material) -> list[str]:
 def list_limitations(material: Material) -> list[str]:
     """List the report's limitations, one line each, failures first."""
     pool = material.pool
-    candidates_shown = material.shown
-    decided = {candidate.drug for candidate in candidates_shown}
+    leading = material.shown
+    decided = {candidate.drug for candidate in leading}
     rested_on: dict[str, None] = {}  # in order, each once
     for candidate in material.candidates:
         if candidate.has_verdict:
@@ -333,7 +333,7 @@ def list_limitations(material: Material) -> list[str]:
         "trust": trust_summary([material.records[key] for key in rested_on], in_library=bool(material.library)),
         "retracted": "; ".join(retraction_note(r) for r in pool if r.paper and r.paper.retracted),
         "addressed": [record.key for record in pool if is_addressed_to_machines(record)],
-        "unsized": ", ".join(candidate.drug for candidate in candidates_shown if not _tells_size(candidate)),
+        "unsized": ", ".join(candidate.drug for candidate in leading if not _tells_size(candidate)),
         "full_texts": len(licences),
         "licences": listed(sorted(set(licences))),
         "cut": sum(bool(r.paper and (r.paper.full_text or {}).get("is_cut")) for r in pool),

@@ -15,7 +15,7 @@ from willowbark.tools.lexicon import find_withdrawal
 from willowbark.tools.lexicon.matching import stems
 from willowbark.tools.questions import speaks_of
 from willowbark.tools.questions.kinds import ON_HARM
-from willowbark.tools.reading.screening import readable, set_aside
+from willowbark.tools.reading.screening import blank_addressed, readable
 from willowbark.tools.reading.sections import get_whole_reason
 from willowbark.tools.reading.text import sentences
 from willowbark.tools.records import Drug, DrugApproval, Label
@@ -191,7 +191,7 @@ def _quote_label(records: Sequence[Evidence], drug: str, material: Material) -> 
     rivals = [mention for mention in label.named_drugs if mention["drug"] in others and mention["drug"] != drug]
     clean = []
     for rival in rivals:
-        sentence = visible(set_aside(rival["sentence"])).strip()
+        sentence = visible(blank_addressed(rival["sentence"])).strip()
         clean.append((rival["drug"], sentence, rival["heading"]))
     return {
         "key": record.key,

@@ -1,6 +1,7 @@
 """Says once what a model's answer and the computed lines below it would both say."""
 
 from collections.abc import Collection, Sequence
+from itertools import chain
 
 from willowbark.tools.lexicon import find_drugs
 from willowbark.tools.reading.text import sentences
@@ -18,17 +19,20 @@ def leave_out_told(parts: Sequence[SummaryPart], written: WrittenAnswer | None) 
     """
     if written is None or not written.answer:
         return list(parts)
-    answer_drugs = {mention.name for sentence in written.answer for mention in find_drugs(sentence.text)}
-    rated = {drug for sentence in written.answer for drug in _list_rated(sentence.text)}
-    shown_parts = list[SummaryPart]()
+    answer_drugs: set[str] = set()
+    rated: set[str] = set()
+    for sentence in written.answer:
+        answer_drugs |= {mention.name for mention in find_drugs(sentence.text)}
+        rated |= _list_rated(sentence.text)
+    remaining = list[SummaryPart]()
     for part in parts:
         drugs = {mention.name for mention in find_drugs(part.label)}
         text = part.text
         if not part.label:
             text = " ".join(line for line in sentences(part.text) if not _is_certainty_told(line, rated))
         if text and not (drugs and drugs <= answer_drugs):
-            shown_parts.append(part.model_copy(update={"text": text}))
-    return shown_parts
+            remaining.append(part.model_copy(update={"text": text}))
+    return remaining
 
 
 def _is_certainty_told(sentence: str, rated: Collection[str]) -> bool:
@@ -40,4 +44,4 @@ def _is_certainty_told(sentence: str, rated: Collection[str]) -> bool:
 def _list_rated(sentence: str) -> set[str]:
     """List the drugs of which a sentence words a level of certainty."""
     levels = worded_levels(sentence, find_drugs(sentence))
-    return {mention.name for level in levels for mention in level.drugs}
+    return {mention.name for mention in chain.from_iterable(level.drugs for level in levels)}

@@ -167,14 +167,14 @@ def shorten_first_screen(parts: Sequence[SummaryPart], written: WrittenAnswer | 
     if written is not None and written.answer:
         return _shorten_written(parts, written)
     first, *between, last = parts
-    lines_kept = [short(first.line, SUMMARY_LIMIT - len(last.line) - 1)]
-    room = SUMMARY_LIMIT - len(lines_kept[0]) - len(last.line) - 1
+    opening = [short(first.line, SUMMARY_LIMIT - len(last.line) - 1)]
+    room = SUMMARY_LIMIT - len(opening[0]) - len(last.line) - 1
     lines = list[str]()
     for part in sorted(between, key=_rank_part):
         if len(part.line) < room:
             lines.append(part.line)
             room -= len(part.line) + 1
-    return " ".join([*lines_kept, *(part.line for part in between if part.line in lines), last.line])
+    return " ".join([*opening, *(part.line for part in between if part.line in lines), last.line])
 
 
 def _rank_part(part: SummaryPart) -> int:
@@ -552,8 +552,8 @@ def _write_missing(material: Material, candidates: Sequence[DrugCandidate], help
             others.append(candidate)
     decided = sum(bool(c.appraisal.telling) for c in others)
     behind: dict[str, None] = {}  # in order, each once
-    for shown_candidate in candidates:
-        behind |= dict.fromkeys(shown_candidate.supporting_citations)
+    for drug in candidates:
+        behind |= dict.fromkeys(drug.supporting_citations)
     studied = list[str]()
     for who in material.asked.people if behind and helps else ():
         naming = sum(speaks_of(material.records[key].content, who) for key in behind)

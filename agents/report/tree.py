@@ -316,10 +316,10 @@ def build_more_evidence(report: ReportContent) -> Section | None:
     for place, candidate in ordered:
         rows = [row for row in report.evidence_table if row.drug == candidate.name]
         own: list[Block] = [*write_blocks("candidates", "standing", c=candidate)]
-        rows_told = deciding[candidate.name]
-        own += _tabulate_studies(report, candidate, rows_told[:limit], rows_told, is_whole=True)
-        beyond = len(rows_told[limit:])
-        own += write_blocks("candidates", "rest", inconclusive=len(rows) - len(rows_told), beyond=beyond)
+        deciding_rows = deciding[candidate.name]
+        own += _tabulate_studies(report, candidate, deciding_rows[:limit], deciding_rows, is_whole=True)
+        beyond = len(deciding_rows[limit:])
+        own += write_blocks("candidates", "rest", inconclusive=len(rows) - len(deciding_rows), beyond=beyond)
         own += [points(candidate.remarks)] if candidate.remarks else []
         if candidate.study_limits:
             limits = tuple(map(_quote_limit, candidate.study_limits))

@@ -4,11 +4,13 @@ import asyncio
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import chain
 from typing import Any
 
 from pydantic import BaseModel, Field
 
 from willowbark.agents.autogen import CancellationToken, ChatCompletionClient, RequestUsage
+from willowbark.tools.appraisal import AppraisedItem
 from willowbark.tools.appraisal.candidates import Candidate, select_for_display
 from willowbark.tools.lexicon import canonical_drug
 from willowbark.tools.reading.sections import make_excerpt, places
@@ -26,8 +28,8 @@ from ..assessment import LONGEST_LINE, MOST_CANDIDATES, MOST_READINGS, make_read
 
 PART = 20  # most readings of a draft on several candidates
 MAX_DRAFTED = 12  # candidates for a model to write on, and those that failed; tables alone show the others
-SHOWN_ENTRY = 400  # characters of a drug database's entry
-SHOWN_RESULTS = 500  # characters of a full text's results
+LONGEST_ENTRY = 400  # characters of a drug database's entry
+LONGEST_RESULTS = 500  # characters of a full text's results
 
 
 class DraftRequest(BaseModel, frozen=True, extra="forbid"):
@@ -48,39 +50,41 @@ class DraftRequest(BaseModel, frozen=True, extra="forbid"):
     @property
     def text(self) -> str:
         """The request as text: readings with their supporting sentences, without abstracts."""
-        shown = self.candidates[:MOST_CANDIDATES]
-        appraised = [f"- {candidate.line[:LONGEST_LINE]}" for candidate in shown]
-        aside = f"Set aside by decision, make no claim on: {', '.join(self.set_aside)}"
+        candidates = self.candidates[:MOST_CANDIDATES]
+        appraised = [f"- {candidate.line[:LONGEST_LINE]}" for candidate in candidates]
+        set_aside_line = f"Set aside by decision, make no claim on: {', '.join(self.set_aside)}"
         return "\n".join(
             [
                 f"Question: {self.question}",
                 "Appraisal by rule (drug: records for and against, certainty):",
                 *(appraised or ["- no drug with evidence on the condition"]),
-                *([aside] if self.set_aside else []),
+                *([set_aside_line] if self.set_aside else []),
                 "What was read of them, and what databases say:",
-                enclose_lines(list(self._lines()), self.marker, head={"pool": self.pool}),
+                enclose_lines(list(self._list_lines()), self.marker, head={"pool": self.pool}),
             ]
         )
 
-    def _lines(self) -> Iterator[dict[str, Any]]:
+    def _list_lines(self) -> Iterator[dict[str, Any]]:
         by_key = {record.key: record for record in self.records}
         for candidate in self.candidates[:MOST_CANDIDATES]:
-            told = [record for record in candidate.records if record.sentence and record.key in by_key]
-            for each in told[:MOST_READINGS]:
-                line = {**make_reading_line(candidate, each), "passage": each.sentence}
-                yield {**line, "full_text": more} if (more := _results(by_key[each.key])) else line
+            quoted = [record for record in candidate.records if record.sentence and record.key in by_key]
+            for record in quoted[:MOST_READINGS]:
+                line = {**make_reading_line(candidate, record), "passage": record.sentence}
+                results = _cut_results(by_key[record.key])
+                yield {**line, "full_text": results} if results else line
             for key in candidate.drug_records:
                 if key in by_key:
-                    yield {"key": key, "drug": candidate.drug, "content": by_key[key].content[:SHOWN_ENTRY]}
+                    yield {"key": key, "drug": candidate.drug, "content": by_key[key].content[:LONGEST_ENTRY]}
 
 
-def _results(record: Evidence) -> str:
+def _cut_results(record: Evidence) -> str:
     """Return the first whole sentences of a full text's results that fit."""
-    shown = ""
-    for sentence in (each for place in places(record, "results") for each in sentences(place.text)):
-        if len(shown) + len(sentence) < SHOWN_RESULTS:
-            shown = f"{shown} {sentence}".strip()
-    return shown
+    text = ""
+    for place in places(record, "results"):
+        for sentence in sentences(place.text):
+            if len(text) + len(sentence) < LONGEST_RESULTS:
+                text = f"{text} {sentence}".strip()
+    return text
 
 
 @dataclass(eq=False)
@@ -123,16 +127,18 @@ class Writing:
     """Tokens of all attempts."""
 
     def __post_init__(self) -> None:
-        self._read = {(record.key, c.drug): record.item for c in self.candidates for record in c.records}
+        self._read: dict[tuple[str, str], AppraisedItem] = {}
+        for candidate in self.candidates:
+            self._read |= {(record.key, candidate.drug): record.item for record in candidate.records}
         self._free = asyncio.Semaphore(AT_ONCE)
 
     async def run(self, clients: Sequence[ChatCompletionClient], token: CancellationToken) -> None:
         """Draft on all candidates concurrently, each by the first client with an accepted draft."""
-        groups = self._groups(at_once=reads_requests(clients[0]))
-        parts = list(await asyncio.gather(*(self._draft_on(group, clients, token) for group in groups)))
+        groups = self._group_requests(at_once=reads_requests(clients[0]))
+        parts = list(await asyncio.gather(*(self._draft(group, clients, token) for group in groups)))
         if parts and all(part.by is not clients[0] for part in parts):
             self.failure = parts[0].failures[0]
-        for reason in dict.fromkeys(failure for part in parts for failure in part.failures):
+        for reason in dict.fromkeys(chain.from_iterable(part.failures for part in parts)):
             alike = [part for part in parts if reason in part.failures]
             drugs = [candidate.drug for part in alike for candidate in part.request.candidates]
             instead = dict.fromkeys(f"; {name_analyst(part.by)} answered instead" for part in alike if part.by)
@@ -143,7 +149,7 @@ class Writing:
             self.verdicts.dropped += part.verdicts.dropped
             self.verdicts.kept += [claim for claim in part.verdicts.kept if claim not in self.verdicts.kept]
 
-    def _groups(self, *, at_once: bool) -> list[DraftRequest]:
+    def _group_requests(self, *, at_once: bool) -> list[DraftRequest]:
         """Build the requests to be drafted concurrently: one on all candidates, or several on those shown.
 
         Candidates with few readings share a request, as its instructions are paid for in each.
@@ -168,12 +174,14 @@ class Writing:
             room -= size
         requests = []
         for group in groups:
-            own = {key for each in group for key in (*(r.key for r in each.records), *each.drug_records)}
+            own: set[str] = set()
+            for candidate in group:
+                own.update((record.key for record in candidate.records), candidate.drug_records)
             records = [record for record in whole.records if record.key in own or kind_of(record) == "disease"]
             requests.append(whole.model_copy(update={"candidates": group, "records": records}))
         return requests
 
-    async def _draft_on(
+    async def _draft(
         self, request: DraftRequest, clients: Sequence[ChatCompletionClient], token: CancellationToken
     ) -> _Part:
         """Get and verify a draft, returning rejected claims once; use the next client if none is accepted."""
@@ -184,30 +192,30 @@ class Writing:
                 return None
             return f"claims: empty, though records speak for or against {', '.join(decided[:5])}"
 
-        asked = partial(make_messages, self.system_message, request.text, source=self.name)
+        messages = partial(make_messages, self.system_message, request.text, source=self.name)
         part = _Part(request)
         left = list(clients)
         while left:
             async with self._free:
                 answer = await ask(
-                    left, asked(), ReportDraft, token, request=request, check=find_silence, aids=self.aids
+                    left, messages(), ReportDraft, token, request=request, check=find_silence, aids=self.aids
                 )
             add_usage(self.usage, answer.usage)
             part.failures += answer.failures
             if answer.given is None or answer.by is None:
                 break
-            found = await asyncio.to_thread(self._verify, answer.given.claims)
-            if found.dropped:
-                further = ask_to_mend("claims", ((each.claim, each.reason) for each in found.dropped))
-                mended = await ask([answer.by], asked(further), ReportDraft, token, request=request)
+            verdicts = await asyncio.to_thread(self._verify, answer.given.claims)
+            if verdicts.dropped:
+                further = ask_to_mend("claims", ((rejected.claim, rejected.reason) for rejected in verdicts.dropped))
+                mended = await ask([answer.by], messages(further), ReportDraft, token, request=request)
                 add_usage(self.usage, mended.usage)
                 self.notes += [f"{self.name}: {failure}" for failure in mended.failures]
-                again = self._verify(mended.given.claims[: len(found.dropped)]).kept if mended.given else []
-                new = [claim for claim in again if claim not in found.kept]
+                again = self._verify(mended.given.claims[: len(verdicts.dropped)]).kept if mended.given else []
+                new = [claim for claim in again if claim not in verdicts.kept]
                 part.repaired += len(new)
-                found = Verdicts(kept=[*found.kept, *new], dropped=found.dropped[len(new) :])
-            part.verdicts = Verdicts(kept=found.kept, dropped=[*part.verdicts.dropped, *found.dropped])
-            if found.kept or not found.dropped:
+                verdicts = Verdicts(kept=[*verdicts.kept, *new], dropped=verdicts.dropped[len(new) :])
+            part.verdicts = Verdicts(kept=verdicts.kept, dropped=[*part.verdicts.dropped, *verdicts.dropped])
+            if verdicts.kept or not verdicts.dropped:
                 part.by = answer.by
                 break
             part.failures.append("none of the model's claims passed verification")
@@ -216,6 +224,6 @@ class Writing:
 
     def _verify(self, claims: Sequence[ClaimDraft]) -> Verdicts:
         """Verify claims, leaving out those on drugs set aside."""
-        held_back = self.approval.holds_back
-        allowed = [claim for claim in claims if not held_back(canonical_drug(claim.drug) or claim.drug)]
+        is_set_aside = self.approval.holds_back
+        allowed = [claim for claim in claims if not is_set_aside(canonical_drug(claim.drug) or claim.drug)]
         return verify(allowed, self.pool, self._read)

@@ -55,7 +55,7 @@ from willowbark.tools.toolbox import (
     SourceTool,
     ToolReply,
     TrialArgs,
-    search_args,
+    make_search_args,
 )
 from willowbark.tools.wording import capital, counted
 from willowbark.tools.works.trust import flags_of
@@ -523,7 +523,7 @@ class Server(SdkServer):
         query = preprocess_query(args.query)
 
         async def ask(source: str) -> SourceReply:
-            source_args = search_args(source)(query=query, page=args.page)  # type: ignore[call-arg]
+            source_args = make_search_args(source)(query=query, page=args.page)  # type: ignore[call-arg]
             return (await self._ask(SourceTool(source, max_results=args.limit), source_args))[0]
 
         replies = await asyncio.gather(*map(ask, self._sources))

@@ -154,19 +154,19 @@ class _Setting:
         passage = self._passage
         if document is None or passage is None or is_full_text(passage.section):
             return True
-        quoted = {passage_read.text for passage_read in (passage, *self.passages)}
+        quoted = {own_passage.text for own_passage in (passage, *self.passages)}
         within = []
         for sentence in document.sentences:
             if any(sentence.quote in text for text in quoted):
                 within.append(sentence)
         if not within or any(map(tells, within)):
             return True  # a passage of the registry's is no sentence of the text
-        sentence_found = next(filter(tells, document.sentences), None)
-        if sentence_found is None:
+        telling = next(filter(tells, document.sentences), None)
+        if telling is None:
             return False
-        section = "Title" if sentence_found.headed == "title" else "Abstract"
-        place = {"start": sentence_found.start, "end": sentence_found.start + len(sentence_found.quote)}
-        self.passages = (*self.passages, StudyPassage(text=sentence_found.quote, section=section, **place))
+        section = "Title" if telling.headed == "title" else "Abstract"
+        place = {"start": telling.start, "end": telling.start + len(telling.quote)}
+        self.passages = (*self.passages, StudyPassage(text=telling.quote, section=section, **place))
         return True
 
 

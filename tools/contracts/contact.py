@@ -157,10 +157,12 @@ def _find_breaches(name: str, exchanges: Sequence[Exchange], *, is_public: bool)
             lines.append(f"{_path_of(exchange)} {error.reason}")
     fields = fields_of(name)
     for glob in dict.fromkeys(field.reply for field in fields):
-        due = [field for field in fields if field.reply == glob]
-        found = [data for request, held in documents.items() if due[0].fits(request) for data in held]
-        if found:
-            lines += map(str, find_breaches(due, found, is_public=is_public))
+        of_reply = [field for field in fields if field.reply == glob]
+        contents = list[object]()
+        for request, bodies in documents.items():
+            contents += bodies if of_reply[0].fits(request) else []
+        if contents:
+            lines += map(str, find_breaches(of_reply, contents, is_public=is_public))
     return list(dict.fromkeys(lines))
 
 

@@ -20,7 +20,10 @@ def read_document(reply: Reply) -> Any:
     if not reply.body.lstrip().startswith(b"<"):
         return reply.json()
     _, elements = read_trees(reply.source, reply.xml(), _RECORDS)
-    return {name: Elements(_as_data(element) for element in elements if element.tag == name) for name in _RECORDS}
+    data = {}
+    for name in _RECORDS:
+        data[name] = Elements(_as_data(element) for element in elements if element.tag == name)
+    return data
 
 
 def _as_data(element: Element) -> dict[str, Any]:

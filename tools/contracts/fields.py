@@ -103,7 +103,7 @@ def count_places(fields: Iterable[ReadField], documents: Sequence[Any]) -> dict[
                 counts[place] = len(nodes), len(holders)
             if bracket:
                 place = f"{place}{bracket}{rest}"
-                nodes = [entry for node in nodes for entry in (node if isinstance(node, list) else [node])]
+                nodes = _open_lists(nodes)
             else:
                 nodes = [node[0] if isinstance(node, list) and node else node for node in nodes]
     return counts
@@ -130,11 +130,19 @@ def _follow(field: ReadField, documents: Sequence[Any], is_due: bool) -> Breach 
             continue
         if mark == "[]" and any(not isinstance(node, list) for node in nodes):
             return Breach(place or "the reply", "is no list where one was due")
-        nodes = [entry for node in nodes for entry in (node if isinstance(node, list) else [node])]
+        nodes = _open_lists(nodes)
         place = f"{place}{mark}"
         if not nodes:
             return Breach(place, "is an empty list") if is_due else None
     return _check_values(field, place, nodes)
+
+
+def _open_lists(nodes: Sequence[Any]) -> list[Any]:
+    """Return the entries of lists in their place; what is no list stays."""
+    entries: list[Any] = []
+    for node in nodes:
+        entries += node if isinstance(node, list) else [node]
+    return entries
 
 
 def _is_single_element(node: Any) -> bool:

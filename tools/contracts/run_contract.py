@@ -74,15 +74,13 @@ def _find_in(source: str, fields: Sequence[ReadField], documents: Sequence[Any],
     """Return what is wrong with replies of one kind: other forms and codes, and fields that no record has."""
     if not documents:
         return []
-    wanted = [field for field in fields if is_public or field.due != "public"]
-    problems = [
-        str(breach)
-        for breach in find_breaches([replace(each, due="no") for each in wanted], documents, is_public=False)
-    ]
-    expected = count_places([field for field in wanted if field.due == "yes"], documents)
+    expected_fields = [field for field in fields if is_public or field.due != "public"]
+    optional = [replace(field, due="no") for field in expected_fields]
+    problems = [str(breach) for breach in find_breaches(optional, documents, is_public=False)]
+    expected = count_places([field for field in expected_fields if field.due == "yes"], documents)
     missing = list[str]()
-    for place, (having, of) in count_places(wanted, documents).items():
-        share = _shares().get((source, wanted[0].reply, place), ASSUMED_SHARE if place in expected else 0.0)
+    for place, (having, of) in count_places(expected_fields, documents).items():
+        share = _shares().get((source, expected_fields[0].reply, place), ASSUMED_SHARE if place in expected else 0.0)
         if having == 0 and share >= LEAST_SHARE and (1 - share) ** of < CHANCE:
             missing.append(f"{place} is in none of {counted(of, 'entry')}")
     return problems + missing

@@ -39,7 +39,7 @@ _DOCUMENT = re.compile(
 )
 
 
-def form_of(text: str, name: str = "") -> Form:
+def find_form(text: str, name: str = "") -> Form:
     """Return the form of a text by its beginning; the name counts only where nothing shows it.
 
     Raises:
@@ -48,13 +48,13 @@ def form_of(text: str, name: str = "") -> Form:
     head = text.lstrip()
     if head.startswith("<"):
         return _form_of_xml(head)
-    is_named_lines = name.removesuffix(".gz").endswith((".jsonl", ".ndjson"))
+    has_names = name.removesuffix(".gz").endswith((".jsonl", ".ndjson"))
     if head.startswith(("{", "[")):
-        return "lines" if is_named_lines and not _DOCUMENT.match(head) else _form_of_json(head)
+        return "lines" if has_names and not _DOCUMENT.match(head) else _form_of_json(head)
     form = _form_of_text(head)
     if form is not None:
         return form
-    if is_named_lines:
+    if has_names:
         return "lines"
     if not head:
         raise UnusableFile("is empty")
@@ -90,5 +90,5 @@ def _form_of_xml(head: str) -> Form:
         if root.search(head):
             return form
     root_name = _ELEMENT.search(head)
-    named = f" <{root_name[1]}>" if root_name else ""
-    raise UnusableFile(f"is XML{named} of no kind that is known; save the records as RIS, say")
+    tag = f" <{root_name[1]}>" if root_name else ""
+    raise UnusableFile(f"is XML{tag} of no kind that is known; save the records as RIS, say")

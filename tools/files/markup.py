@@ -34,15 +34,15 @@ _STUDY_DROPPED = frozenset(
 
 def read_endnote(content: bytes) -> Iterator[FileItem]:
     """Yield the records of EndNote's XML; raises `UnusableFile` where it is cut or broken before the first."""
-    yield from _read(content, "record", _ENDNOTE_TEXTS, _ENDNOTE_DROPPED, _endnote_fields)
+    yield from _read_items(content, "record", _ENDNOTE_TEXTS, _ENDNOTE_DROPPED, _endnote_fields)
 
 
 def read_studies(content: bytes) -> Iterator[FileItem]:
     """Yield the studies of ClinicalTrials.gov's older XML; raises as `read_endnote`."""
-    yield from _read(content, "clinical_study", _STUDY_TEXTS, _STUDY_DROPPED, _study_fields)
+    yield from _read_items(content, "clinical_study", _STUDY_TEXTS, _STUDY_DROPPED, _study_fields)
 
 
-def _read(
+def _read_items(
     content: bytes, name: str, texts: frozenset[str], dropped: frozenset[str], parse: Callable[[Any], RecordFields]
 ) -> Iterator[FileItem]:
     items = list[FileItem]()
@@ -114,7 +114,7 @@ def _study_fields(study: Any) -> RecordFields:
         why_stopped=text_of(first(study, "why_stopped")),
         summary=" ".join(text_of(first(study, "brief_summary", "textblock")).split()),
         conditions=[text_of(name) for name in every(study, "condition")],
-        interventions=[_intervention(each) for each in every(study, "intervention")],
+        interventions=[_intervention(entry) for entry in every(study, "intervention")],
         outcomes=[text_of(first(outcome, "measure")) for outcome in every(study, "primary_outcome")],
         secondary=[text_of(first(outcome, "measure")) for outcome in every(study, "secondary_outcome")],
         sponsor=text_of(first(study, "sponsors", "lead_sponsor", "agency")),

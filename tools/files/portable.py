@@ -36,7 +36,7 @@ def read_pdf(content: bytes) -> FileRecord:
             raise UnusableFile("is a PDF with a password; save it without")
         pages = [page.extract_text() for page in document.pages[:_MOST_PAGES]]
         properties = document.metadata
-        named = str((properties.title if properties else "") or "").strip()
+        numbers = str((properties.title if properties else "") or "").strip()
     except (PyPdfError, ValueError, LookupError, TypeError, AttributeError, RecursionError, OSError) as error:
         raise UnusableFile(f"is a PDF that cannot be read ({type(error).__name__})") from None
     text = _BROKEN_WORD.sub("", "\n".join(pages)).encode("utf-8", "replace").decode()
@@ -44,7 +44,7 @@ def read_pdf(content: bytes) -> FileRecord:
         raise UnusableFile("is a PDF with no text layer: pictures of pages; have its text recognised (OCR) first")
     lines = [line.strip() for line in text.split("\n") if line.strip()]
     number = _DOI.search(text)
-    title = named if len(named) >= _SHORTEST_TITLE and " " in named else _first_title(lines)
+    title = numbers if len(numbers) >= _SHORTEST_TITLE and " " in numbers else _first_title(lines)
     fields = publication_fields(
         title=title,
         texts=[_abstract_of(text)],

@@ -93,14 +93,14 @@ def _places_of(xml: bytes, opening: bytes, closing: bytes) -> Iterator[tuple[int
         begin = xml.find(opening, end)
 
 
-def _without(xml: bytes, opening: bytes, closing: bytes) -> bytes:
-    kept = []
+def _drop(xml: bytes, opening: bytes, closing: bytes) -> bytes:
+    children = []
     at = 0
     for begin, end in _places_of(xml, opening, closing):
-        kept.append(xml[at:begin])
+        children.append(xml[at:begin])
         at = end
-    kept.append(xml[at:])
-    return b"".join(kept)
+    children.append(xml[at:])
+    return b"".join(children)
 
 
 def _read_article(xml: bytes) -> Article | Unread:
@@ -112,14 +112,14 @@ def _read_article(xml: bytes) -> Article | Unread:
             end = xml.rfind(closing)
             if 0 <= begin < end:
                 xml = xml[:begin] + xml[end + len(closing) :]
-        xml = _without(xml, b"<AffiliationInfo>", b"</AffiliationInfo>")
+        xml = _drop(xml, b"<AffiliationInfo>", b"</AffiliationInfo>")
         # the prefix of formulas may not be declared; what has very many elements is not PubMed's
         if b"<mml:" in xml or xml.count(b"<") > _MOST_TAGS:
             _, (root,) = read_trees("pubmed", xml, ("PubmedArticle", "PubmedBookArticle"))
         else:
             root = fromstring(xml)  # noqa: S314  a fragment of a document, in which no entity can be declared
         facts = convert_article({root.tag: root})
-        said = attribute(first(root, "MedlineCitation", "PMID"), "Version") or "1"
-        return Article(facts["metadata"]["pmid"], int(said) if said.isdecimal() else 1, facts)
+        publication = attribute(first(root, "MedlineCitation", "PMID"), "Version") or "1"
+        return Article(facts["metadata"]["pmid"], int(publication) if publication.isdecimal() else 1, facts)
     except (ParseError, UnreadableReply, ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
         return Unread(f"{name} is unreadable ({type(error).__name__})")

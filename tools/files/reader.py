@@ -8,7 +8,7 @@ from typing import BinaryIO
 from ..local_files import MAX_LINE_BYTES, UnusableFile, open_content, open_lines, open_pieces, parse_json
 from .bibtex import read_bibtex
 from .content import ContentPart, decode_text, read_parts, read_stream
-from .form import HEAD_BYTES, Form, form_of
+from .form import HEAD_BYTES, Form, find_form
 from .item import FileItem, FileRecord, UnreadableRecord, publication_fields
 from .markup import read_endnote, read_studies
 from .portable import read_pdf
@@ -35,7 +35,7 @@ def _form_of_bytes(head: bytes, name: str) -> Form:
     if b"%PDF-" in head[:1024]:
         return "pdf"
     try:
-        return form_of(decode_text(head), name)
+        return find_form(decode_text(head), name)
     except UnusableFile:
         if "\0" in head.decode("latin-1") and name.removesuffix(".gz").endswith((".jsonl", ".ndjson")):
             return "lines"

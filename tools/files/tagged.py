@@ -94,11 +94,14 @@ def _record_of(tags: Tags, begun: int, form: TaggedForm) -> Iterator[FileItem]:
 
 def _first(tags: Tags, *names: str) -> str:
     """Return the first value of the first of these tags that has one."""
-    return next((value for name in names for value in tags.get(name, ()) if value), "")
+    return next(iter(_all(tags, *names)), "")
 
 
 def _all(tags: Tags, *names: str) -> list[str]:
-    return [value for name in names for value in tags.get(name, ()) if value]
+    values: list[str] = []
+    for name in names:
+        values += filter(None, tags.get(name, ()))
+    return values
 
 
 def _ris_fields(tags: Tags) -> RecordFields:

@@ -176,7 +176,7 @@ def list_title_words(name: str) -> tuple[str, ...]:
 
 
 def known_names() -> list[str]:
-    return [name for synonym in _load_conditions().synonyms.values() for name in synonym]
+    return list(chain.from_iterable(_load_conditions().synonyms.values()))
 
 
 def is_generic(name: str) -> bool:

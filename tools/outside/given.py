@@ -87,7 +87,7 @@ class GivenWork(NamedTuple):
 
 
 @dataclass
-class Given:
+class GivenResult:
     """What was read of a tool's result."""
 
     works: list[GivenWork] = field(default_factory=list)
@@ -95,14 +95,14 @@ class Given:
     """What could not be read, each in a few words."""
 
 
-def read_result(text: str, origin: GivenOrigin) -> Given:
+def read_result(text: str, origin: GivenOrigin) -> GivenResult:
     """Read the publications and trials that a result names, each once.
 
     Args:
         text: the result as models get it.
         origin: who gave it.
     """
-    result = Given()
+    result = GivenResult()
     if len(text) > MOST_CHARACTERS:
         result.problems.append(f"only the first {MOST_CHARACTERS:,} of {len(text):,} characters were read")
         text = text[:MOST_CHARACTERS]

@@ -18,7 +18,7 @@ DEADLINE_S = 30.0  # for the look-ups of a result
 
 
 @dataclass
-class Taken:
+class IntakeResult:
     """What became of a result."""
 
     reply: SourceReply | None = None
@@ -29,7 +29,7 @@ class Taken:
 
 async def take_in(
     text: str, origin: GivenOrigin, query: str, transport: Transport | None, *, deadline_s: float = DEADLINE_S
-) -> Taken:
+) -> IntakeResult:
     """Look up what a result names, and return the records as a reply of that agent's tool.
 
     A record that its source has replaces what the result says of it. What its source cannot be asked about counts with
@@ -46,7 +46,7 @@ async def take_in(
     """
     result = await asyncio.to_thread(read_result, text, origin)
     if not result.works:
-        return Taken(problems=result.problems)
+        return IntakeResult(problems=result.problems)
     names = [work.names[0] for work in result.works if work.names]
     numbered: Numbered | None = None
     if transport is not None and names:
@@ -88,7 +88,7 @@ async def take_in(
         asked_at=datetime.now(UTC),
         library=library.summary if library else "",
     )
-    return Taken(reply)
+    return IntakeResult(reply)
 
 
 def _find_record(work: GivenWork, numbered: Numbered | None) -> Evidence | None:

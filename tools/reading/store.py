@@ -285,9 +285,12 @@ class StudyStore:
         except (sqlite3.Error, OSError, zlib.error, ValueError, TypeError, LookupError, RecursionError) as error:
             text = str(getattr(error, "strerror", None) or error).lower()
             is_content = not isinstance(error, sqlite3.Error | OSError)
-            said = _DAMAGED if is_content else f"cannot be used ({text})"
-            said = next((advice for words, advice in _ADVICE if any(word in text for word in words)), said)
-            raise StoreError(f"the store of studies {self.path} {said}") from error
+            problem = _DAMAGED if is_content else f"cannot be used ({text})"
+            for words, advice in _ADVICE:
+                if any(word in text for word in words):
+                    problem = advice
+                    break
+            raise StoreError(f"the store of studies {self.path} {problem}") from error
 
 
 _DAMAGED = "is damaged; it was left as it is: move it away, and a new one is made"

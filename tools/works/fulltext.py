@@ -16,7 +16,7 @@ from ..errors import SearchError, SourceRefused, UnreadableReply
 from ..http.reply import Reply
 from ..http.transport import Transport
 from ..http.xml import join_text, read_trees
-from ..reading.screening import addressed_to_machines, set_aside
+from ..reading.screening import blank_addressed, list_addressed_to_machines
 from ..reading.sections import DecidingReason, SectionKind, SectionPlace
 from ..reading.text import says
 from ..records import ArticleSection, FullText
@@ -370,7 +370,7 @@ def add_full_text(record: Evidence, article: ArticleText | None) -> Evidence:
     if not sections:
         return record.noting(full_text_unread="its results have no section of their own")
     full_text = FullText(source="europepmc", pmcid=article.pmcid, licence=licence, sections=sections)
-    if any(map(addressed_to_machines, texts)):
+    if any(map(list_addressed_to_machines, texts)):
         full_text["addressed_to_machines"] = True
     if article.is_cut:
         full_text["is_cut"] = True
@@ -405,4 +405,4 @@ def _describe_closed(pmcid: str | None, *, is_retracted: bool) -> str:
 
 
 def _clean(text: str) -> str:
-    return " ".join(visible(set_aside(text)).split())
+    return " ".join(visible(blank_addressed(text)).split())

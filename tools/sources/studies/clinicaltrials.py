@@ -20,7 +20,7 @@ from ...questions.trials import remove_kinds
 from ...records import PostedResults, Trial
 from ...records.card import SourceCard
 from ...records.evidence import UNKNOWN_DATE, Citation, Evidence, checked_identifier, date_parts
-from ...search import Filters, Page, Source, SourceReply, local_library, request_size
+from ...search import Filters, Page, Source, SourceReply, choose_request_size, local_library
 from ..publications import DatedFilters, extract_words, redact
 
 CARD = SourceCard(
@@ -124,7 +124,7 @@ class ClinicalTrials(Source):
         """Search interventional trials of every status: terminated ones are evidence too."""
         filter_values = TrialFilters.of(self.name, filters)
         term = clean_term(query)
-        size = request_size(max(1, max_results), _PAGE_SIZE)
+        size = choose_request_size(max(1, max_results), _PAGE_SIZE)
         params = {"query.term": term, **filter_values.params(), "countTotal": "true", "pageSize": size}
 
         async def ask(token: str | None) -> Page:

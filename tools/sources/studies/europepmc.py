@@ -18,7 +18,7 @@ from ...http.transport import Transport
 from ...records import Notice, NoticeOn, Publication
 from ...records.card import SourceCard
 from ...records.evidence import Citation, Evidence, checked_identifier
-from ...search import Filters, Page, Source, SourceReply, local_library, request_size
+from ...search import Filters, Page, Source, SourceReply, choose_request_size, local_library
 from ..publications import (
     NO_TITLE,
     NOTICE_TYPES,
@@ -116,7 +116,7 @@ class EuropePMC(Source):
         filter_values = EuropePMCFilters.of(self.name, filters)
         sent = _build_query(query, filter_values)
         size = max(1, max_results)
-        ask = partial(_ask, self.transport, sent, request_size(size, _PAGE_SIZE))
+        ask = partial(_ask, self.transport, sent, choose_request_size(size, _PAGE_SIZE))
         page, problems = await self.page(filter_values.page, size, sent, ask)
         records, unread = read_each(page.hits, parse_record)
         words = extract_words(query)

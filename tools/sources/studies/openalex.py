@@ -20,7 +20,7 @@ from ...questions.query import remove_tags
 from ...records import Notice, Publication
 from ...records.card import SourceCard
 from ...records.evidence import Citation, Evidence, checked_identifier
-from ...search import Filters, Page, Source, SourceReply, local_library, request_size
+from ...search import Filters, Page, Source, SourceReply, choose_request_size, local_library
 from ..publications import (
     NO_TITLE,
     DatedFilters,
@@ -81,7 +81,7 @@ class OpenAlex(Source):
         bounds = [f"from_publication_date:{dates.mindate}"] if dates.mindate else []
         bounds += [f"to_publication_date:{dates.maxdate}"] if dates.maxdate else []
         size = max(1, max_results)
-        ask = partial(self._ask, sent, ",".join(bounds) or None, request_size(size, _PAGE_SIZE))
+        ask = partial(self._ask, sent, ",".join(bounds) or None, choose_request_size(size, _PAGE_SIZE))
         page, problems = await self.page(dates.page, size, f"{sent} {bounds}", ask)
         records, unread = read_each(page.hits, parse_record)
         problems = [*unread, *problems]
