@@ -22,7 +22,7 @@ from pathlib import Path
 from benchmarks.conditions import FAMILIAR_DRUGS, TITLES, DrugsOf, Titles, draw_conditions, read_tables
 
 from willowbark.teams.screening import Screening, screen
-from willowbark.teams.screening.engines import Engine, ReaderRow, Results, TrainedReader, WorkUnit, engine_of
+from willowbark.teams.screening.engines import Engine, ReaderRow, Results, Worker, WorkUnit, engine_of
 from willowbark.teams.screening.results import NO_VERDICT
 from willowbark.tools.library import Library, open_library
 from willowbark.tools.reading.document import Document
@@ -109,17 +109,17 @@ def main() -> None:
 def with_clock(engine: Engine, spent: list[float]) -> Engine:
     """An engine of this process that notes the processor seconds that its reader takes."""
 
-    def run(units: Iterable[WorkUnit], reader: TrainedReader) -> Iterator[tuple[str, Results]]:
-        read = reader.read
+    def run(units: Iterable[WorkUnit], worker: Worker) -> Iterator[tuple[str, Results]]:
+        work = worker.work
 
         async def timed(rows: Sequence[ReaderRow]) -> Results:
             began = time.process_time()
-            results = await read(rows)
+            results = await work(rows)
             spent.append(time.process_time() - began)
             return results
 
-        setattr(reader, "read", timed)  # noqa: B010  a method is not to be assigned
-        yield from engine(units, reader)
+        setattr(worker, "work", timed)  # noqa: B010  a method is not to be assigned
+        yield from engine(units, worker)
 
     return run
 

@@ -17,7 +17,7 @@ from willowbark.tools.appraisal.certainty import OPTIMAL_SIZE, AppraisedItem, ap
 from willowbark.tools.lexicon import canonical_class, canonical_condition, canonical_drug, class_members, find_drugs
 from willowbark.tools.lexicon.drugs import belongs_to_class
 from willowbark.tools.questions import Question, parse_question, preprocess_query
-from willowbark.tools.questions.trials import list_trial_queries
+from willowbark.tools.questions.trials import list_trial_queries, narrow_to_randomised
 from willowbark.tools.reading.document import Document
 from willowbark.tools.reading.numbers import tells_figures
 from willowbark.tools.reading.reading import RANDOMISED, StudyDesign
@@ -78,7 +78,7 @@ class _Plan:
         """
         searched = {search.query for search in request.searches}
         reading = request.progress
-        if trials and trials[0] in reading.unread and reading.goes_on:
+        if trials and (trials[0] in reading.unread or trials[0] not in searched) and reading.goes_on:
             studied = {candidate.drug for candidate in candidates if _count_studies(candidate) >= ENOUGH_STUDIES}
             chosen = _find_unasked([drug for drug in drugs if drug not in studied], searched)[:MAX_NAMED]
             queries = _combine_in_trials(chosen, trials[0])
@@ -240,7 +240,7 @@ def plan_round(
             why = f"Records that name {name} by their own names alone."
             plan.ask(name_gap("further records", [name]), why, members, "queries")
         undecided = [candidate.drug for candidate in candidates if not candidate.has_verdict]
-        trials = list_trial_queries(question)
+        trials = _put_randomised_first(list_trial_queries(question), request)
         plan.ask_drugs(candidates, [*decided, *untried, *undecided], trials, condition, request)
         unread = reading.unread if reading.goes_on else []
         further = [query for query in trials if query not in searched or query in unread] if reading.hits else []
@@ -271,6 +271,13 @@ def plan_round(
         why = f"Mechanisms and labels of {', '.join(unknown)}."
         plan.ask(name_gap("mechanisms and labels", unknown), why, unknown, "drugs")
     return plan
+
+
+def _put_randomised_first(trials: Sequence[str], request: AssessmentRequest) -> list[str]:
+    """Put randomised trials alone before trials and reviews, where these are more than the run will read."""
+    hits = [search.total for search in request.searches if search.query in trials[:1]]
+    are_too_many = max(hits, default=0) > request.progress.most
+    return [*map(narrow_to_randomised, trials[:1]), *trials] if are_too_many else [*trials]
 
 
 def _count_studies(candidate: Candidate) -> int:

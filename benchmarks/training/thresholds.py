@@ -1,5 +1,6 @@
 """From which probability on something is shown: one rule for all of it, on records that it was not learnt from."""
 
+import math
 from typing import Any
 
 import numpy as np
@@ -25,7 +26,8 @@ def find_thresholds(chances: Floats, truth: Any, is_sure: Any) -> dict[str, floa
     for name, share in RIGHT.items():
         at = FIELDS["verdict"].index(name)
         able = is_sure & (chances.argmax(1) == at)
-        thresholds[name] = find_least(chances[able, at], truth[able] == at, share)
+        least = find_least(chances[able, at], truth[able] == at, share)
+        thresholds[name] = math.ceil(round(20 * least, 6)) / 20  # finer steps would be settled by single labels
     return thresholds
 
 

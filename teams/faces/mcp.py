@@ -18,11 +18,8 @@ from textwrap import TextWrapper
 from typing import Any, Literal, NamedTuple, cast
 
 from anyio import AsyncFile, BrokenResourceError, CancelScope, ClosedResourceError
-from mcp.server.fastmcp import Context, FastMCP
-from mcp.server.fastmcp.exceptions import ToolError
-from mcp.server.fastmcp.prompts import Prompt
 from mcp.server.stdio import stdio_server
-from mcp.types import ImageContent, TextContent, ToolAnnotations
+from mcp.types import CallToolResult, ImageContent, TextContent, ToolAnnotations
 from mcp.types import Tool as ListedTool
 from pydantic import AliasChoices, BaseModel, ConfigDict, Field, ValidationError, create_model, model_validator
 from pydantic.json_schema import GenerateJsonSchema
@@ -75,6 +72,7 @@ from ..run.history import list_ledger_runs, load_stored_report
 from ..run.options import RunOptions
 from ..run.research import research_stream, resume_stream
 from ..run.within import ask_within
+from .mcp_sdk import Prompt, ResourceError, SdkServer, TellProgress, ToolError
 from .standard_input import read_lines
 
 HOST = "127.0.0.1"
@@ -107,7 +105,6 @@ INSTRUCTIONS = (
     f"{GUIDANCE} {DISCLAIMER}"
 )
 _PAGES = TextWrapper(PAGE_CHARACTERS, expand_tabs=False, replace_whitespace=False, drop_whitespace=False)
-_Context = Context[Any, Any, Any]
 _ToolResult = Awaitable[tuple[str, BaseModel | bytes | None]]
 """Text, and all or part of it as data, or a picture as PNG."""
 OTHER_NAMES = {"generate_chart": "chart"}
@@ -340,7 +337,7 @@ class ResearchRun:
             news.cancel()
 
 
-class Server(FastMCP[Any]):
+class Server(SdkServer):
     """The MCP server, not yet listening; its runs' ledger is created with the first of them.
 
     Attributes:
@@ -359,7 +356,7 @@ class Server(FastMCP[Any]):
         self._sources = [
             source for source in settings.searched_sources if gives(source) in STUDIES and not takes_names(source)
         ]
-        self._offers: dict[str, tuple[ListedTool, type[BaseModel], Callable[[Any, _Context], _ToolResult]]] = {}
+        self._offers: dict[str, tuple[ListedTool, type[BaseModel], Callable[[Any, TellProgress], _ToolResult]]] = {}
         for member in default_participants(BaselineChatCompletionClient(), settings):
             for tool in tools_of(member) if isinstance(member, SpecialistAgent) else ():
                 if isinstance(tool, EvidenceTool):
@@ -373,8 +370,7 @@ class Server(FastMCP[Any]):
         self._offer(self.chart, ChartArgs, most=CHART_BYTES)
         self._offer(self.ask_run, RunQuestionArgs, AnswerWithin)
         self._offer(self.correct, CorrectArgs, ResearchAnswer, RESEARCH_BYTES)
-        super().__init__("willowbark", INSTRUCTIONS, log_level="CRITICAL")
-        self._mcp_server.version = __version__
+        super().__init__("willowbark", INSTRUCTIONS, __version__)
 
         @self.resource(_RUNS, name="runs", mime_type="application/json")
         def list_runs() -> str:
@@ -386,12 +382,12 @@ class Server(FastMCP[Any]):
         @self.resource(f"{_RUNS}/{{run_id}}/report.md", name="report.md", mime_type="text/markdown")
         def read_markdown(run_id: str) -> str:
             """A run's report."""
-            return self._load_report(run_id).to_markdown()
+            return self._read_report(run_id).to_markdown()
 
         @self.resource(f"{_RUNS}/{{run_id}}/report.json", name="report.json", mime_type="application/json")
         def read_json(run_id: str) -> str:
             """A run's report as data."""
-            return self._load_report(run_id).to_json()
+            return self._read_report(run_id).to_json()
 
         for name, (title, description, text) in PROMPTS.items():
             self.add_prompt(Prompt.from_function(make_prompt(text), name, title=title, description=description))
@@ -401,7 +397,8 @@ class Server(FastMCP[Any]):
         lines = cast("AsyncFile[str]", read_lines())  # it is only iterated over
         try:
             async with stdio_server(lines) as (messages, answers):
-                await self._mcp_server.run(messages, answers, self._mcp_server.create_initialization_options())
+                options = self.protocol_server.create_initialization_options()
+                await self.protocol_server.run(messages, answers, options)
         finally:
             serving = asyncio.current_task()
             is_interrupted = serving is not None and serving.cancelling() > 0
@@ -420,7 +417,7 @@ class Server(FastMCP[Any]):
         """List all tools, with the schemas of their arguments and results."""
         return [listed for listed, *_ in self._offers.values()]
 
-    async def call_tool(self, name: str, arguments: dict[str, Any]) -> Any:
+    async def answer_call(self, name: str, arguments: dict[str, Any], tell: TellProgress) -> CallToolResult:
         """Answer a call with text, and with data if the tool gives any; the client is sent the message of an error."""
         own = OTHER_NAMES.get(name, name)
         if own not in self._offers:
@@ -433,16 +430,26 @@ class Server(FastMCP[Any]):
             fields = [f"{field} ({info.description})" for field, info in args.model_fields.items()]
             raise ToolError(f"{'; '.join(wrong)}. The arguments are {', '.join(fields)}.") from None
         try:
-            text, data = await answer(values, self.get_context())
-        except (ToolError, WillowbarkError):
+            text, data = await answer(values, tell)
+        except ToolError:
             raise
+        except WillowbarkError as error:
+            raise ToolError(str(error)) from error
         except Exception as error:
             raise ToolError(f"a fault of Willowbark itself ({type(error).__name__})") from error
-        content: list[TextContent | ImageContent] = [TextContent(type="text", text=text)]
+        content: list[Any] = [TextContent(type="text", text=text)]
         if isinstance(data, bytes):
             picture = base64.b64encode(data).decode("ascii")
-            return [*content, ImageContent(type="image", data=picture, mimeType="image/png")]
-        return content if data is None else (content, data.model_dump(mode="json"))
+            return CallToolResult(content=[*content, ImageContent(type="image", data=picture, mimeType="image/png")])
+        values_given = None if data is None else data.model_dump(mode="json")
+        return CallToolResult(content=content, structuredContent=values_given)
+
+    def _read_report(self, run_id: str) -> ResearchReport:
+        """Read a run's report for a client that asks for it as a resource; it is sent the message of an error."""
+        try:
+            return self._load_report(run_id)
+        except WillowbarkError as error:
+            raise ResourceError(str(error)) from error
 
     def _load_report(self, run_id: str) -> ResearchReport:
         report = load_stored_report(run_id, self._ledger)
@@ -452,7 +459,7 @@ class Server(FastMCP[Any]):
 
     def _offer(
         self,
-        answer: Callable[[Any, _Context], _ToolResult],
+        answer: Callable[[Any, TellProgress], _ToolResult],
         args: type[BaseModel],
         gives: type[BaseModel] | None = None,
         most: int = MOST_BYTES,
@@ -482,7 +489,7 @@ class Server(FastMCP[Any]):
         args = own if own in (PaperArgs, TrialArgs) else create_model(own.__name__, __base__=(pages, own))
         gives_studies = isinstance(tool, SourceTool) and tool.name.removeprefix("search_") in self._sources
 
-        async def answer(call_args: BaseModel, _: _Context) -> tuple[str, FoundPapers | None]:
+        async def answer(call_args: BaseModel, _: TellProgress) -> tuple[str, FoundPapers | None]:
             values = call_args.model_dump(exclude_unset=True, include=set(own.model_fields))
             if isinstance(call_args, PagedSince) and call_args.date_range is not None:
                 if "mindate" in values:
@@ -511,7 +518,7 @@ class Server(FastMCP[Any]):
         tool.bind(self._transport, new_marker())
         return (await tool.run(args, CancellationToken())).replies
 
-    async def search(self, args: FindArgs, _: _Context) -> tuple[str, Hits]:
+    async def search(self, args: FindArgs, _: TellProgress) -> tuple[str, Hits]:
         """Publications and trials of {sources}: id, title and address of each."""
         query = preprocess_query(args.query)
 
@@ -528,7 +535,7 @@ class Server(FastMCP[Any]):
             hits = hits.model_copy(update={"results": hits.results[:-1]})
         return text.decode(), hits
 
-    async def fetch(self, args: FetchArgs, _: _Context) -> tuple[str, FetchedRecord]:
+    async def fetch(self, args: FetchArgs, _: TellProgress) -> tuple[str, FetchedRecord]:
         """A publication or trial by its id, with its whole text or a section of it; or a part of a run."""
         is_run = args.id.startswith("run:")
         fetched = await (self._fetch_run(args) if is_run else self._fetch_record(args))
@@ -586,7 +593,7 @@ class Server(FastMCP[Any]):
         _raise_failed(replies)
         return next(iter(replies[0].records), None)
 
-    async def chart(self, args: ChartArgs, _: _Context) -> tuple[str, bytes]:
+    async def chart(self, args: ChartArgs, _: TellProgress) -> tuple[str, bytes]:
         """A picture of a run's evidence, as PNG, and the same in words."""
         report = self._load_report(args.run_id)
         try:
@@ -607,7 +614,7 @@ class Server(FastMCP[Any]):
             )
         return f"{pictures[0].caption} {pictures[0].description}", plots.draw(pictures[0], "png")
 
-    async def research(self, args: ResearchArgs, context: _Context) -> tuple[str, ResearchAnswer]:
+    async def research(self, args: ResearchArgs, tell: TellProgress) -> tuple[str, ResearchAnswer]:
         """A whole run: the answer with its studies; after 45 s what stands so far: call it again with its run_id."""
         if (args.question is None) is (args.run_id is None):
             raise ToolError("give either a question, for a new run, or the run_id of an earlier one")
@@ -619,9 +626,7 @@ class Server(FastMCP[Any]):
             while reported < len(run.heard):
                 line = run.heard[reported]
                 with suppress(*_CLIENT_LEFT):  # the run goes on
-                    if reported == 0:
-                        await context.info(line)
-                    await context.report_progress(reported, message=line)
+                    await tell(reported, line)
                 reported += 1
             left = end - asyncio.get_running_loop().time()
             if run.task.done() or left <= 0:
@@ -697,13 +702,13 @@ class Server(FastMCP[Any]):
                     run.hear(event)
         raise ToolError(f"run {run.run_id} failed: {problem}; try again with `research` and this run_id")
 
-    async def ask_run(self, args: RunQuestionArgs, _: _Context) -> tuple[str, AnswerWithin]:
+    async def ask_run(self, args: RunQuestionArgs, _: TellProgress) -> tuple[str, AnswerWithin]:
         """A follow-up, answered from what a run collected, with its own citations; nothing is searched."""
         with Ledger.existing(self._ledger) as ledger:
             answer = await ask_within(args.question, args.run_id, ledger)
         return answer.to_markdown(), answer
 
-    async def correct(self, args: Any, _: _Context) -> tuple[str, ResearchAnswer]:
+    async def correct(self, args: Any, _: TellProgress) -> tuple[str, ResearchAnswer]:
         """Correct what a run read, in a person's name and on their word alone; the report is made again at once."""
         request = ChangeRequest.of(args.model_dump(exclude={"run_id", "by"}))
         with Ledger.existing(self._ledger) as ledger:

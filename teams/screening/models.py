@@ -78,7 +78,7 @@ class ModelReader(TrainedReader):
         for each in to_read(records, question, in_short=self.settings.llm.economy):
             yield {"hash": self._hash(each), "record": each, "question": question.text}
 
-    async def read(self, rows: Sequence[ReaderRow]) -> Results:
+    async def work(self, rows: Sequence[ReaderRow]) -> Results:
         """Return rows of `hash` and `reading`, the latter the JSON of a record's study or null, with what they cost."""
         client = model_client(self.name, self.settings)
         llm = self.settings.llm

@@ -136,6 +136,20 @@ def condition_synonyms(name: str) -> tuple[str, ...]:
     return _load_conditions().synonyms[common] if common else (name,)
 
 
+@cache
+def _load_title_words() -> Mapping[str, tuple[str, ...]]:
+    return {phrase_key(row["name"]): tuple(split_names(row["titles"])) for row in read_table("title_words.tsv")}
+
+
+def list_title_words(name: str) -> tuple[str, ...]:
+    """Return the words by which titles tell a condition without its name; empty where none are listed.
+
+    >>> list_title_words("glaucoma")
+    ('ocular hypertension', 'intraocular pressure')
+    """
+    return _load_title_words().get(phrase_key(name), ())
+
+
 def known_names() -> list[str]:
     return [name for synonym in _load_conditions().synonyms.values() for name in synonym]
 

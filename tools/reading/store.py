@@ -326,6 +326,10 @@ class StudyShelf:
             if path.is_file() and path != own:
                 self._open(path, is_writable=False)
 
+    def __reduce__(self) -> tuple[type["StudyShelf"], tuple[None]]:
+        """Its files are this process's: sent to another one, it is empty."""
+        return StudyShelf, (None,)
+
     def __enter__(self) -> Self:
         return self
 
