@@ -20,8 +20,8 @@ from willowbark.tools.reading import document, screening, text, view
 
 QUESTION = "Which existing drugs could prevent migraine attacks?"
 COUNTED = (
-    ("cut into sentences", text, "sentence_spans"),
-    ("cut into tokens", text, "tokens_of"),
+    ("cut into sentences", text, "split_spans"),
+    ("cut into tokens", text, "split_tokens"),
     ("searched for drugs", drugs, "find_drugs"),
     ("searched for conditions", conditions, "find_known_conditions"),
     ("screened", screening, "pieces"),

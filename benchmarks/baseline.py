@@ -17,7 +17,7 @@ from pathlib import Path
 from xml.sax.saxutils import escape
 
 from willowbark.tools.lexicon.conditions import known_names
-from willowbark.tools.lexicon.drugs import drug_names
+from willowbark.tools.lexicon.drugs import load_drug_names
 
 FIRST_PMID = 10_000_000
 SENTENCES = ("BACKGROUND", "METHODS", "RESULTS", "CONCLUSIONS")
@@ -41,7 +41,7 @@ class Author:
 
     def __init__(self, seed: int = 1) -> None:
         self._draw = random.Random(seed)
-        self._drugs = sorted(set(drug_names().common))
+        self._drugs = sorted(set(load_drug_names().common))
         self._conditions = sorted(set(known_names()))
         self._words = ["".join(self._draw.choices(_SYLLABLES, k=self._draw.randint(1, 4))) for _ in range(50_000)]
         self._weights = list(accumulate(1 / rank for rank in range(1, len(self._words) + 1)))

@@ -27,7 +27,7 @@ from benchmarks.study_verdicts import is_open
 from benchmarks.training.cases import is_closing_trial
 from benchmarks.training.joining import JoinedReader
 
-from willowbark.tools.appraisal.stance import stance_of
+from willowbark.tools.appraisal.stance import derive_stance
 from willowbark.tools.lexicon import canonical_drug
 from willowbark.tools.lexicon.conditions import find_known_conditions
 from willowbark.tools.reading.assembler import assemble_study, is_on_condition
@@ -106,7 +106,7 @@ def describe(reading: Reading) -> dict[str, Any]:
 
 def tell_stance(reading: Reading, document: Document) -> str:
     """Return the verdict that follows from the study assembled from one reading."""
-    stance = stance_of(assemble_study([reading], document), reading.drug, is_on_condition)
+    stance = derive_stance(assemble_study([reading], document), reading.drug, is_on_condition)
     return _OF_STANCE.get(stance.says, stance.says)
 
 

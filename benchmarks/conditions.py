@@ -40,7 +40,7 @@ from faults.bundled import bundled_publications
 from willowbark.agents.report.content import DrugCandidate
 from willowbark.agents.report.model import ResearchReport
 from willowbark.teams.run.research import research
-from willowbark.tools.lexicon import find_drugs, withdrawal_of
+from willowbark.tools.lexicon import find_drugs, find_withdrawal
 from willowbark.tools.lexicon.conditions import find_known_conditions, is_generic
 from willowbark.tools.reading.reading import StudyDesign
 
@@ -205,7 +205,7 @@ def hold_against_tables(condition: str, report: ResearchReport, tables: Tables, 
     findable = {drug for drug in curated if titles.drugs.get(condition, Counter())[drug]}
     hits = sum(drug.name in curated for drug in leading)
     forbidden = tables.forbidden.get(condition, set()) - used
-    unmarked = [c.name for c in leading if (c.name in forbidden or withdrawal_of(c.name)) and not c.cautions]
+    unmarked = [c.name for c in leading if (c.name in forbidden or find_withdrawal(c.name)) and not c.cautions]
     familiar = [drug for drug, _ in titles.drugs.get(condition, Counter()).most_common() if drug in used][
         :MOST_FAMILIAR
     ]

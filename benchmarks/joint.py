@@ -28,7 +28,7 @@ from benchmarks.recorded import find_collection, read_recorded
 from willowbark.agents.asking.drafts import StudyDraft
 from willowbark.agents.asking.reader import ToRead
 from willowbark.agents.asking.studies import Refused, check_study
-from willowbark.tools.appraisal.appraised import Readings, condition_of
+from willowbark.tools.appraisal.appraised import Readings, get_condition
 from willowbark.tools.appraisal.candidates import list_readings
 from willowbark.tools.appraisal.stance import is_against_nothing
 from willowbark.tools.lexicon import canonical_drug
@@ -162,7 +162,7 @@ def list_recorded(library: Path | None) -> Iterator[Study]:
             continue
         head, answers = read_recorded(name, where)
         records = {f"pmid:{record['pmid']}": record for record in read_publications(where)}
-        condition = condition_of(parse_question(head["question"]))
+        condition = get_condition(parse_question(head["question"]))
         for answer in answers:
             if answer.kind != "StudiesDraft":
                 continue

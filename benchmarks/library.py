@@ -24,7 +24,7 @@ from benchmarks.baseline import write_baseline
 from willowbark.tools.http.endpoints import Endpoints
 from willowbark.tools.http.transport import Transport
 from willowbark.tools.lexicon.conditions import known_names
-from willowbark.tools.lexicon.drugs import drug_names
+from willowbark.tools.lexicon.drugs import load_drug_names
 from willowbark.tools.library import open_library
 from willowbark.tools.library.building import BuildProgress, Manifest, build_library, verify_library
 from willowbark.tools.questions import preprocess_query
@@ -37,7 +37,7 @@ def make_queries(number: int, seed: int) -> Iterator[str]:
     """What runs ask: a condition with its synonyms, a drug in it, and the forms that PubMed knows."""
     draw = random.Random(seed)
     conditions = sorted(set(known_names()))
-    drugs = sorted(set(drug_names().common))
+    drugs = sorted(set(load_drug_names().common))
     for at in range(number):
         condition = draw.choice(conditions)
         drug = draw.choice(drugs)

@@ -24,7 +24,7 @@ from willowbark.agents.report.model import ResearchReport
 from willowbark.tools.lexicon import find_drugs
 from willowbark.tools.reading.contrast import PassageContrast
 from willowbark.tools.reading.document import Document
-from willowbark.tools.reading.participants import numbers_of
+from willowbark.tools.reading.participants import list_numbers
 from willowbark.tools.reading.passages import denies_effect
 from willowbark.tools.reading.text import says
 
@@ -94,7 +94,7 @@ def _deny_direction(line: ShownLine) -> str:
         return "it has no quote"
     passage = PassageContrast(line.passage)
     if line.result in GAINS:
-        if passage.names(line.drug) and (passage.is_denied(line.drug) or passage.is_rival(line.drug)):
+        if passage.mentions(line.drug) and (passage.is_denied(line.drug) or passage.is_rival(line.drug)):
             return "its quote says that it did less, or not more"
         if denies_effect(line.passage) or not says(GAIN, line.passage):
             return "its quote tells of no benefit"
@@ -118,7 +118,7 @@ def _deny_comparator(line: ShownLine) -> str:
 
 def _deny_numbers(line: ShownLine) -> str:
     document = Document.cut("", line.quote)
-    numbers = chain.from_iterable(numbers_of(document, sentence) for sentence in document.sentences)
+    numbers = chain.from_iterable(list_numbers(document, sentence) for sentence in document.sentences)
     counts = {number.value for number in numbers}
     if line.participants is not None and line.participants not in counts:
         return f"its quote does not count {line.participants:,} people"

@@ -34,10 +34,10 @@ from willowbark.tools.lexicon.drugs import belongs_to_class
 from willowbark.tools.lexicon.matching import content_words
 from willowbark.tools.questions import parse_question
 from willowbark.tools.reading.document import Document
-from willowbark.tools.reading.encoder import encoder
+from willowbark.tools.reading.encoder import load_encoder
 from willowbark.tools.reading.fields import FIELDS
-from willowbark.tools.reading.learned import weights
-from willowbark.tools.reading.outcomes import higher_is_better
+from willowbark.tools.reading.learned import load_weights
+from willowbark.tools.reading.outcomes import is_higher_better
 from willowbark.tools.reading.reading import Effect, Reading
 from willowbark.tools.reading.view import View
 from willowbark.tools.records.evidence import Citation, Evidence
@@ -133,8 +133,8 @@ def read_effect(title: str, abstract: str, comparison: Comparison, condition: st
     with_effect = [reading for reading in readings if reading.effect in _EFFECTS]
     if with_effect:
         return with_effect[0]
-    states = encoder().of_view(View(document, name, comparison.outcome))
-    chances = dict(zip(FIELDS["effect"], weights().probabilities(states, document.zones)["effect"], strict=True))
+    states = load_encoder().encode(View(document, name, comparison.outcome))
+    chances = dict(zip(FIELDS["effect"], load_weights().probabilities(states, document.zones)["effect"], strict=True))
     return readings[0].model_copy(update={"effect": max(_EFFECTS, key=lambda effect: chances[effect])})
 
 
@@ -145,7 +145,7 @@ def find_direction(effect: Effect, outcome: str) -> str:
     """
     if effect == "no_difference":
         return "no difference"
-    return "higher" if (effect == "better") == bool(higher_is_better(outcome)) else "lower"
+    return "higher" if (effect == "better") == bool(is_higher_better(outcome)) else "lower"
 
 
 def rate_certainty(studies: Sequence[tuple[Evidence, Reading]], agreeing: Effect, comparison: Comparison) -> str:

@@ -15,13 +15,13 @@ from pathlib import Path
 
 from willowbark.agents.asking.claims import Verdicts
 from willowbark.agents.findings import Dossier
-from willowbark.agents.report.answers import answer_of
-from willowbark.agents.report.material import Material, mechanisms_of
+from willowbark.agents.report.answers import answer_question
+from willowbark.agents.report.material import Material, find_mechanisms
 from willowbark.tools.appraisal.appraised import Readings
 from willowbark.tools.http.endpoints import Endpoints
 from willowbark.tools.http.transport import Transport
 from willowbark.tools.library import BUNDLED, open_library
-from willowbark.tools.questions import Question, parse_question, stand_alone
+from willowbark.tools.questions import Question, complete_follow_up, parse_question
 from willowbark.tools.records.evidence import Evidence
 from willowbark.tools.sources.drugs.chembl import ChEMBL
 from willowbark.tools.sources.drugs.mychem import MyChem
@@ -40,7 +40,7 @@ def read_table_rows(name: str | Path = "questions.tsv") -> Iterator[dict[str, st
 
 def describe_reading(question: str, after: str) -> str:
     """How a question is read, as the table writes it."""
-    parsed = parse_question(stand_alone(question, after) if after else question)
+    parsed = parse_question(complete_follow_up(question, after) if after else question)
     return "asks back" if parsed.objection else write_reading(parsed)
 
 
@@ -71,7 +71,7 @@ async def answer_safety_questions() -> list[tuple[dict[str, str], str]]:
             ):
                 pool += (await source(transport).look_up(*drugs)).records
             material = Material(Dossier(question=row["question"]), [], pool, [], Verdicts(), readings=Readings())
-            answer = answer_of(material, mechanisms_of(material))
+            answer = answer_question(material, find_mechanisms(material))
             first_lines.append((row, answer.sentences[0] if answer else ""))
     return first_lines
 

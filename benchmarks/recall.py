@@ -21,11 +21,11 @@ from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
 
-from willowbark.agents.assessment import AssessmentRequest, progress
+from willowbark.agents.assessment import AssessmentRequest, count_progress
 from willowbark.agents.baseline.assessing import plan_round
 from willowbark.agents.findings import Specialist
 from willowbark.teams.config import DEPTHS, PAGES, Depth
-from willowbark.tools.appraisal.candidates import Candidate, on_condition, wanted_drugs
+from willowbark.tools.appraisal.candidates import Candidate, is_on_condition, list_wanted_drugs
 from willowbark.tools.appraisal.certainty import appraise_candidate
 from willowbark.tools.http.endpoints import Endpoints
 from willowbark.tools.http.transport import Transport
@@ -126,7 +126,7 @@ def list_candidates(question: Question, pool: Sequence[Evidence]) -> list[Candid
     """Return the drugs that records on the condition name as candidates with a verdict, the most named first."""
     keys: dict[str, list[str]] = {}
     for record in pool:
-        for drug in wanted_drugs(record, question) if on_condition(record, question) else ():
+        for drug in list_wanted_drugs(record, question) if is_on_condition(record, question) else ():
             keys.setdefault(drug, []).append(record.key)
     none = appraise_candidate([])
     ordered = sorted(keys.items(), key=lambda item: (-len(item[1]), item[0]))
@@ -150,7 +150,7 @@ async def search_in_rounds(question: str, transport: Transport, depth: Depth) ->
             reply = await _next_page(_SOURCES[name](transport), preprocess_query(query), size, replies)
             replies += [] if reply is None else [reply]
         pool = merge(chain.from_iterable(reply.records for reply in replies))
-        state = progress(replies, pool, most)
+        state = count_progress(replies, pool, most)
         request = AssessmentRequest(
             question=question,
             iteration=iteration,

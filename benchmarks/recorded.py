@@ -51,7 +51,7 @@ from willowbark.agents.checking.basis import TABLE
 from willowbark.agents.report.model import ResearchReport
 from willowbark.teams.ledger.model_calls import request_key
 from willowbark.teams.run.research import research
-from willowbark.tools.appraisal.appraised import condition_of
+from willowbark.tools.appraisal.appraised import get_condition
 from willowbark.tools.lexicon import find_drugs
 from willowbark.tools.questions import parse_question
 
@@ -617,7 +617,7 @@ def print_stood(name: str, client: RecordedClient, report: ResearchReport) -> No
 def list_studies(answers: Sequence[Answered], question: str, where: Path | None) -> Iterator[tuple[StudyDraft, ToRead]]:
     """The studies that a model read in publications, each with its record, in the words of the passages it names."""
     library = {f"pmid:{record['pmid']}": record for record in read_publications(where)}
-    condition = condition_of(parse_question(question))
+    condition = get_condition(parse_question(question))
     for answered in answers:
         for study in answered.answer["studies"] if answered.kind == "StudiesDraft" else ():
             draft = StudyDraft.model_validate(study)

@@ -19,8 +19,8 @@ from itertools import chain
 from pathlib import Path
 from typing import Literal
 
-from willowbark.tools.appraisal import Direction, PostedFinding, posted_finding
-from willowbark.tools.reading.outcomes import posted_number
+from willowbark.tools.appraisal import Direction, PostedFinding, find_posted_result
+from willowbark.tools.reading.outcomes import parse_posted_number
 from willowbark.tools.reading.registered import read_registered_trial
 from willowbark.tools.records.evidence import Evidence
 from willowbark.tools.records.study import Study
@@ -61,7 +61,7 @@ def count_estimates(record: Evidence, study: Study) -> tuple[int, int]:
     outcomes = results.get("primary_outcomes", ()) if results else ()
     analyses = chain.from_iterable(outcome.get("analyses", ()) for outcome in outcomes)
     pairs = [analysis for analysis in analyses if len(analysis.get("groups", ())) == 2]
-    posted = sum(posted_number(analysis.get("effect_value")) is not None for analysis in pairs)
+    posted = sum(parse_posted_number(analysis.get("effect_value")) is not None for analysis in pairs)
     carried = sum(
         row.versus is not None and row.estimate is not None and row.estimate.value is not None
         for row in study.comparisons
@@ -96,7 +96,7 @@ def main() -> None:
         carried += own[1]
         unread += any(row.favours is None and row.endpoint == "efficacy" for row in study.comparisons)
         for drug in sorted(set(chain.from_iterable(arm.drugs for arm in study.arms))):
-            finding = posted_finding(record, drug)
+            finding = find_posted_result(record, drug)
             word = find_word(finding) if finding else "nothing"
             number = record.record.nct_id or ""
             label = labels.get((number, drug))

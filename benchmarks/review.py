@@ -27,11 +27,12 @@ from willowbark.tools.appraisal.appraised import AppraisedRecord
 from willowbark.tools.appraisal.candidates import Candidate
 from willowbark.tools.appraisal.reviewing import (
     MOST_ROWS,
+    MOVES,
     ReviewRow,
+    change_row,
     rank_rows,
     rate_chance,
     rate_move,
-    turn_row,
 )
 from willowbark.tools.appraisal.sorting import sort_drug
 from willowbark.tools.reading.corrections import CorrectionBook
@@ -88,7 +89,7 @@ def seed_errors(candidates: Sequence[Candidate], number: int, rng: random.Random
         for record in candidate.records:
             if (candidate.drug, record.key) in chosen:
                 errors[candidate.drug, record.key] = record.item.direction
-                turned = turn_row(turned, record, rng.choice(_TURNED[record.item.direction]))
+                turned = change_row(turned, record, rng.choice(_TURNED[record.item.direction]))
         with_errors.append(turned)
     moving = {name for name, truth in errors.items() if _moves_conclusion(with_errors, name, truth)}
     return Seeded(with_errors, errors, moving)
@@ -105,7 +106,7 @@ def _moves_conclusion(candidates: Sequence[Candidate], name: RowName, truth: Dir
     standards = frozenset(candidate.drug for candidate in candidates if candidate.group == "established")
     candidate = next(candidate for candidate in candidates if candidate.drug == name[0])
     record = next(record for record in candidate.records if record.key == name[1])
-    return rate_move(candidate, record, truth, sort_drug(candidate, standards), standards).weight >= 1
+    return rate_move(candidate, record, truth, sort_drug(candidate, standards), standards).weight >= MOVES
 
 
 def _name_rows(rows: Sequence[ReviewRow], most: int) -> set[RowName]:

@@ -19,7 +19,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from willowbark.tools.appraisal.stance import Applies, DrugStance, stance_of
+from willowbark.tools.appraisal.stance import Applies, DrugStance, derive_stance
 from willowbark.tools.lexicon.matching import stems
 from willowbark.tools.records.study import Arm, ArmRole, Comparison, Estimate, Stated, StatedView, Study, StudyPassage
 
@@ -280,7 +280,7 @@ def main() -> None:
         study = convert_reading(reading)
         for view in reading["says"]:
             drug = view["drug"].lower()
-            stance = stance_of(name_class(study, drug), drug, find_applying(reading, view))
+            stance = derive_stance(name_class(study, drug), drug, find_applying(reading, view))
             says = stance.of_combination if stance.says == "combined" else stance.says
             verdict = VERDICTS[says]
             counts[view["verdict"], verdict] += 1

@@ -18,13 +18,13 @@ import numpy as np
 from sklearn.feature_extraction import DictVectorizer
 from sklearn.linear_model import LogisticRegression
 
-from willowbark.tools.lexicon.heads import softmax
-from willowbark.tools.questions import SURE, names_of, parts_of, plain_text
+from willowbark.tools.lexicon.heads import compute_softmax
+from willowbark.tools.questions import SURE, find_named_entities, normalise_question, split_parts
 from willowbark.tools.questions.kinds import (
     KINDS,
     NamedEntity,
     QuestionKind,
-    group_lists,
+    group_wordings,
     join_list,
     list_ngrams,
     list_surroundings,
@@ -51,7 +51,7 @@ def list_kind_cases(row: dict[str, str], text: str, names: Sequence[NamedEntity]
     """Yield the parts of a question with their kinds; the whole with its first where they do not match."""
     first = tuple(row["kind"].split("/"))
     further = [kind for kind in row["also"].split("|") if kind]
-    parts = list(parts_of(text))
+    parts = list(split_parts(text))
     if len(parts) != 1 + len(further):
         parts = [text]
     for part, right in zip(parts, [first, *((kind,) for kind in further)], strict=False):
@@ -67,12 +67,13 @@ def list_role_cases(row: dict[str, str], text: str, names: Sequence[NamedEntity]
         label, colon, words = part.strip().partition(":")
         if not colon:
             continue
-        for spelling in (words.lower(), plain_text(f"non-{words}").removeprefix("without ").lower()):  # "needle-free"
+        negated = normalise_question(f"non-{words}").removeprefix("without ")  # "needle-free"
+        for spelling in (words.lower(), negated.lower()):
             start = text.lower().find(spelling)
             if start >= 0:
                 spans.append((label, start, start + len(spelling)))
                 break
-    masked, places = mask_names(text, [join_list(group) for group in group_lists(text, names)])
+    masked, places = mask_names(text, [join_list(group) for group in group_wordings(text, names)])
     kind: QuestionKind = row["kind"].split("/")[0]  # type: ignore[assignment]
     for name, place in places.items():
         role = next((label for label, start, end in spans if start < name.end and name.start < end), "none")
@@ -87,8 +88,8 @@ def read_cases() -> dict[str, list[Case]]:
     cases_by_head: dict[str, list[Case]] = {"kind": [], "left out": [], "of people": []}
     lines = (line for line in LABELS.read_text(encoding="utf-8").splitlines() if not line.startswith("#"))
     for row in csv.DictReader(lines, delimiter="\t", quoting=csv.QUOTE_NONE):
-        text = plain_text(row["question"])
-        names = names_of(text)
+        text = normalise_question(row["question"])
+        names = find_named_entities(text)
         cases_by_head["kind"] += list_kind_cases(row, text, names)
         for head, case in list_role_cases(row, text, names):
             cases_by_head[head].append(case)
@@ -106,7 +107,7 @@ class Learned(NamedTuple):
     def read(self, features: Iterable[str]) -> "np.ndarray[tuple[int], np.dtype[np.float32]]":
         """The probability of each class."""
         place = {name: at for at, name in enumerate(self.rows, 1)}
-        return softmax(
+        return compute_softmax(
             self.weights[[0, *(place[feature] for feature in features if feature in place)]].sum(0).astype("f4")
         )
 

@@ -28,11 +28,11 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GroupKFold
 from sklearn.preprocessing import StandardScaler
 
-from willowbark.tools.lexicon.heads import softmax
+from willowbark.tools.lexicon.heads import compute_softmax
 from willowbark.tools.reading.document import Document
-from willowbark.tools.reading.encoder import States, encoder
+from willowbark.tools.reading.encoder import States, load_encoder
 from willowbark.tools.reading.fields import FIELDS
-from willowbark.tools.reading.learned import SHOWN, Weights
+from willowbark.tools.reading.learned import THRESHOLD, Weights
 from willowbark.tools.reading.view import View
 
 WEIGHTS = Path(__file__).resolve().parent.parent / "tools" / "reading" / "reader.npz"
@@ -62,7 +62,7 @@ def load_states(name: str, cases: Sequence[Case], folder: Path | None) -> list[t
     states = []
     for case in cases:
         page = Document.cut(case.title, case.text, case.types)
-        states.append((encoder().of_view(View(page, case.drug, case.condition)), page.zones))
+        states.append((load_encoder().encode(View(page, case.drug, case.condition)), page.zones))
     if path:
         path.write_bytes(pickle.dumps(states))
     return states
@@ -95,7 +95,7 @@ class Regression:
 
     def probabilities(self, rows: Any) -> Any:
         """Of each row and class."""
-        return softmax(rows @ self.weights + self.bias)
+        return compute_softmax(rows @ self.weights + self.bias)
 
 
 def predict_out_of_fold(rows: Any, truth: Any, heed: Any, groups: Any, count: int, strength: float = STRENGTH) -> Any:
@@ -122,7 +122,7 @@ def print_scores(title: str, names: Sequence[str], answers: Any, truth: Any) -> 
 
 def ask_head(rows: Any, stored: Mapping[str, Any], name: str) -> Any:
     """What a head says of rows of states, as probabilities."""
-    return softmax(rows @ stored[name] + stored[f"{name}.bias"])
+    return compute_softmax(rows @ stored[name] + stored[f"{name}.bias"])
 
 
 def print_verdicts(title: str, cases: Sequence[Label], chances: Any, shown_from: Mapping[str, float]) -> None:
@@ -245,7 +245,7 @@ def main() -> None:  # noqa: PLR0912, PLR0915  # steps in a row
     truth = np.array([names.index(label.verdict) for label in left])
     # Labels alone: a registered p value is what came out, and not always what the abstract says.
     shown_from = find_thresholds(chances_by_field["verdict"], truth, np.array([label.sure for label in left]))
-    stored |= {f"{SHOWN}{name}": np.array(least) for name, least in shown_from.items()}
+    stored |= {f"{THRESHOLD}{name}": np.array(least) for name, least in shown_from.items()}
     is_shown = {}
     for name in ("contradicts", "supports"):
         at = names.index(name)

@@ -13,7 +13,7 @@ from typing import Self
 from willowbark.agents.asking import add_usage
 from willowbark.agents.asking.reader import BATCH
 from willowbark.agents.autogen import RequestUsage
-from willowbark.agents.context import TEXTS_READ
+from willowbark.agents.context import MOST_TEXTS
 from willowbark.agents.report.content import BATCHED, BATCHED_TEXTS, OTHER_CALLS, READING, TEXTS, ModelCalls, TurnUsage
 from willowbark.tools.errors import WillowbarkError
 
@@ -213,7 +213,7 @@ def estimate(model: str, max_iterations: int, llm: LLMSettings, most_records: in
     """
     publications = min(PUBLICATIONS + NEWS * (max_iterations - 1), most_records)
     tokens = {
-        BATCHED_TEXTS if llm.batch else TEXTS: 0 if llm.economy else TEXT_TOKENS * TEXTS_READ,
+        BATCHED_TEXTS if llm.batch else TEXTS: 0 if llm.economy else TEXT_TOKENS * MOST_TEXTS,
         BATCHED if llm.batch else READING: BATCH_TOKENS * -(-publications // BATCH) + RECORD_TOKENS * publications,
         "judge": JUDGE_TOKENS * max_iterations,
         "report": REPORT_TOKENS,

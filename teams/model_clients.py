@@ -81,7 +81,7 @@ def model_client(name: str, settings: "Settings", environ: Mapping[str, str] = o
         raise MissingExtra(f"{prefix}/…", prefix) from None
     arguments = provider.config(model, settings.llm, environ)
     from willowbark.agents.asking.batches import send_through_batches  # noqa: PLC0415  agents take most of a second
-    from willowbark.agents.autogen import http_client, patch_provider_client  # noqa: PLC0415
+    from willowbark.agents.autogen import get_http_client, patch_provider_client  # noqa: PLC0415
 
     try:
         client = patch_provider_client(client_class(**arguments), send_through_batches)
@@ -89,7 +89,7 @@ def model_client(name: str, settings: "Settings", environ: Mapping[str, str] = o
         raise UsageError(
             f"model {name!r}: its client refuses these settings ({' '.join(str(error).split())})"
         ) from error
-    _cap_answers(http_client(client), settings.llm.timeout_s)
+    _cap_answers(get_http_client(client), settings.llm.timeout_s)
     return client
 
 
@@ -197,12 +197,12 @@ async def preflight(
     Raises:
         UsageError: the key is refused, the model unknown, the balance empty, or the address does not answer.
     """
-    from willowbark.agents.asking import provider_error_line  # noqa: PLC0415
-    from willowbark.agents.autogen import UserMessage, openai_server  # noqa: PLC0415  agents take most of a second
+    from willowbark.agents.asking import describe_provider_error  # noqa: PLC0415
+    from willowbark.agents.autogen import UserMessage, find_openai_server  # noqa: PLC0415  agents take most of a second
 
     if name.partition("/")[0] not in PROVIDERS:
         return False
-    looks = probes and openai_server(client) is not None and not client.model_info.get("structured_output")
+    looks = probes and find_openai_server(client) is not None and not client.model_info.get("structured_output")
     word = {"type": "string", "enum": ["ready"]}  # answers follow this schema only if the server enforces it
     schema = {"type": "object", "properties": {"word": word}, "required": ["word"], "additionalProperties": False}
     schema_format = {"type": "json_schema", "json_schema": {"name": "Ready", "strict": True, "schema": schema}}
@@ -213,7 +213,7 @@ async def preflight(
                 [UserMessage(content="Answer with the one word: ready", source="user")], **form
             )
     except Exception as error:  # clients raise whatever their libraries raise
-        problem = provider_error_line(error)
+        problem = describe_provider_error(error)
         if problem.startswith(_FINAL) or any(word in problem.lower() for word in _NEVER):
             raise UsageError(f"model {name!r} cannot be asked: {problem}; or use --model {BASELINE}") from error
         causes: list[BaseException] = [error]
@@ -234,13 +234,13 @@ async def preflight(
 def describe_model(client: "ChatCompletionClient") -> "Model":
     """Describe a client's model for ledger, price list and report, for example `openai/gpt-4.1-mini`."""
     from willowbark.agents.asking import (  # noqa: PLC0415  agents take most of a second
-        analyst_name,
+        name_analyst,
         reads_requests,
     )
 
     from .ledger import Model  # noqa: PLC0415
 
-    analyst = analyst_name(client)
+    analyst = name_analyst(client)
     kind = type(client)
     provider = next((name for name in PROVIDERS if f".models.{name}" in kind.__module__), None)
     if any(base.__name__ == "BaselineChatCompletionClient" for base in kind.__mro__):
@@ -253,7 +253,7 @@ def describe_model(client: "ChatCompletionClient") -> "Model":
 
 
 def _configure_openai(model: str, llm: "LLMSettings", environ: Mapping[str, str]) -> dict[str, Any]:
-    from willowbark.agents.autogen import openai_model_info  # noqa: PLC0415  agents take most of a second
+    from willowbark.agents.autogen import find_model_info  # noqa: PLC0415  agents take most of a second
 
     own_server = llm.base_url is not None
     key = environ.get("OPENAI_API_KEY", "").strip() or (_NO_KEY if own_server else _read_env(environ, "OPENAI_API_KEY"))
@@ -261,7 +261,7 @@ def _configure_openai(model: str, llm: "LLMSettings", environ: Mapping[str, str]
         "api_key": key,
         "base_url": llm.base_url,
         "model_info": _describe_abilities(
-            llm, structured=not own_server, model_info=None if own_server else openai_model_info(model)
+            llm, structured=not own_server, model_info=None if own_server else find_model_info(model)
         ),
         _answer_limit(model): llm.max_tokens,
     }

@@ -33,15 +33,15 @@ from willowbark.agents.autogen import (
     TerminationCondition,
     TextMessage,
     Thread,
-    assistants_in,
-    keyword_defaults,
-    names_inside,
+    find_assistants,
+    list_defaults,
+    list_names,
 )
 from willowbark.agents.baseline import BaselineChatCompletionClient
 from willowbark.agents.context import Joins, RunContext
 from willowbark.agents.findings import FindingsMessage
 from willowbark.agents.judge import JudgeAgent, JudgeLimits
-from willowbark.agents.outside import Listener, heard_in, round_of
+from willowbark.agents.outside import Listener, collect_turns, find_round
 from willowbark.agents.report.model import ReportMessage
 from willowbark.agents.reporter import ReportAgent
 from willowbark.agents.specialist import SpecialistAgent
@@ -66,7 +66,7 @@ MESSAGE_TYPES: list[type[BaseAgentEvent | BaseChatMessage]] = [
 `custom_message_types`."""
 FOR_MODELS = ("selector_prompt", "max_selector_attempts", "model_client_streaming", "model_context")
 """Options of AutoGen's selector that only its model reads."""
-_USUAL = {name: keyword_defaults(SelectorGroupChat)[name] for name in FOR_MODELS}
+_USUAL = {name: list_defaults(SelectorGroupChat)[name] for name in FOR_MODELS}
 
 
 class GroupChatOptions(TypedDict, total=False):
@@ -154,7 +154,7 @@ class ResearchTeam(PolicyGroupChat, Component[ResearchTeamConfig]):
             _find_only(members, ApprovalMessage, "approver") if _list_producers(members, ApprovalMessage) else None
         )
         others = (self._judge, self._reporter, self._approver)
-        self._sources = {member.name: names_inside(member) for member in members}
+        self._sources = {member.name: list_names(member) for member in members}
         _refuse_shared_names(self._sources)
         self._specialists = [m.name for m in members if m.name not in others]
         if not self._specialists:
@@ -172,7 +172,7 @@ class ResearchTeam(PolicyGroupChat, Component[ResearchTeamConfig]):
             self._message_factory.register(FindingsMessage)
         self.selects_by_model = selection == "model"
         self._members = members
-        assistants = (agent for member in members for agent in assistants_in(member))
+        assistants = (agent for member in members for agent in find_assistants(member))
         others_by_name = {agent.name: agent for agent in assistants if not isinstance(agent, SpecialistAgent)}
         self._listener = Listener(others_by_name, client)
         self._run = run or RunContext()
@@ -183,9 +183,9 @@ class ResearchTeam(PolicyGroupChat, Component[ResearchTeamConfig]):
         """Return findings of what agents did in this round that give none themselves, each after a text for people."""
         speakers = frozenset[str]().union(*(self._sources[name] for name in self._specialists))
         deciders = frozenset(filter(None, (self._judge, self._reporter, self._approver)))
-        iteration = round_of(thread[_find_question_end(thread) :])
+        iteration = find_round(thread[_find_question_end(thread) :])
         self._listener.join(self._run, iteration)
-        contributions = heard_in(find_round_messages(thread, self._judge), speakers, deciders)
+        contributions = collect_turns(find_round_messages(thread, self._judge), speakers, deciders)
         if not contributions:
             return ()
         questions = [

@@ -72,6 +72,7 @@ async def by_a_team_loaded_from_json() -> str:
 async def over_mcp() -> str:
     async with Transport(Endpoints(library=open_library("bundled"))) as transport:
         served = Server(Settings.load(), transport, Path("ledger.db"))
+        served.patience_s = 1_000  # for a busy machine
         async with connect(served) as client:
             answer = (await client.call_tool("research", {"question": QUESTION})).data or {}
             return await client.read(answer["report"].replace(".md", ".json"))

@@ -100,12 +100,12 @@ class LyingWriter(StandIn):
         self._ends_before_check = ends_before_check
         self.true: list[str] = []
         self.forged = 0
-        self.checked = 0
+        self.check = 0
 
     async def create(self, messages: Sequence[LLMMessage], **options: Any) -> CreateResult:
         kind = name_prompt(messages, options)
         if kind == "CheckDraft":
-            self.checked += 1
+            self.check += 1
             if self._ends_before_check:
                 raise BudgetExceeded("used up")
         result = await super().create(messages, **options)
@@ -167,7 +167,7 @@ async def test_with_a_liar_as_its_own_checker_no_false_figure_drug_or_identifier
     written = report.written
     assert written is not None
     assert client.forged >= 8
-    assert client.checked > 0
+    assert client.check > 0
     everything = shown(report).casefold()
     assert [lie for lie in (FALSE_FIGURE, FALSE_KEY, "99999991") if lie in everything] == []
     assert [each.text for each in written.sentences() if FALSE_DRUG in each.text.casefold()] == []
@@ -183,7 +183,7 @@ async def test_an_answer_whose_budget_ended_before_its_check_says_so_above_its_w
     written = report.written
     assert written is not None
     every = list(written.sentences())
-    assert (client.checked, written.unchecked) == (1, len(every))
+    assert (client.check, written.unchecked) == (1, len(every))
     above, words, _ = report.to_markdown().partition(every[0].text)
     assert words
     assert "Not checked against the passages that it cites" in above

@@ -21,7 +21,7 @@ from openai_server import Answer, OpenAIServer, refusal
 from starlette.responses import Response
 from test_drafts import by_rote
 
-from willowbark.agents.autogen import openai_server
+from willowbark.agents.autogen import find_openai_server
 from willowbark.teams.budget import Budget, estimate
 from willowbark.teams.config import LLMSettings, Price, RoleSettings, Settings
 from willowbark.teams.ledger import Ledger
@@ -231,7 +231,9 @@ async def test_a_run_that_its_time_ended_says_which_model_did_not_write_and_coun
 
 async def test_a_client_in_caches_of_its_owner_is_handed_schemas_as_by_itself() -> None:
     with served(lambda _: "ready") as (_, client):
-        assert openai_server(ChatCompletionCache(ChatCompletionCache(client))) == openai_server(client) == "own"
+        assert (
+            find_openai_server(ChatCompletionCache(ChatCompletionCache(client))) == find_openai_server(client) == "own"
+        )
         await close(client)
 
 

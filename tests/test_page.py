@@ -27,7 +27,7 @@ from willowbark.teams.page import rendering
 from willowbark.teams.page.app import TOKEN_VARIABLE, choices
 from willowbark.teams.run.options import RunOptions
 from willowbark.tools.errors import UsageError
-from willowbark.tools.reading.corrections import corrections_beside, read_corrections
+from willowbark.tools.reading.corrections import find_corrections_file, read_corrections
 
 pytestmark = pytest.mark.whole
 
@@ -142,7 +142,7 @@ def test_runs_side_by_side_are_told_until_their_ends(tmp_path: Path) -> None:
     numbers = [int(one.number.rpartition("-")[2]) for one in events if one.kind == "line"]
     approval = report_of(tmp_path, second)["approval"]
     forms = [one.data["html"] for one in other if one.kind == "asked" and one.data["html"]]
-    corrections = read_corrections(corrections_beside(tmp_path / ".willowbark" / "ledger.db")).all
+    corrections = read_corrections(find_corrections_file(tmp_path / ".willowbark" / "ledger.db")).all
 
     assert [address for address in (first, second) if address not in listed] == []
     assert [part for part in ("Research under way", "offline") if part not in watching] == []

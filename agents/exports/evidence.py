@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from willowbark.tools.reading.reading import ValueKind
 from willowbark.tools.records.enclosure import one_line
 
-from ..report.forms import url_of
+from ..report.forms import find_url
 from .cells import format_cell, write_csv
 from .comparisons import COMPARISON_COLUMNS, list_report_rows
 
@@ -116,6 +116,6 @@ def _list_rows(report: "ResearchReport") -> Iterator[tuple[object, ...]]:
             "figures": "; ".join(row.figures),
             "passage": row.sentence,
             "expression_of_concern": row.concern,
-            "url": url_of(row.key, urls.get(row.key, "")),
+            "url": find_url(row.key, urls.get(row.key, "")),
         }
         yield tuple(values[name] for name in COLUMNS)

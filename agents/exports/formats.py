@@ -66,10 +66,10 @@ def as_html(report: "ResearchReport") -> bytes:
 
 def page_of(tree: "ReportTree", more_style: str = "") -> str:
     """Render a report's tree as that page, with more rules after its style sheet."""
-    from ..report.forms.html import page_html  # noqa: PLC0415  agents take most of a second
+    from ..report.forms.html import render_page  # noqa: PLC0415  agents take most of a second
 
     style = resources.files(__package__).joinpath("report.css").read_text(encoding="utf-8")
-    return page_html(tree, style=f"{style}{more_style}")
+    return render_page(tree, style=f"{style}{more_style}")
 
 
 def as_pdf(report: "ResearchReport") -> bytes:
@@ -100,9 +100,9 @@ def as_pdf(report: "ResearchReport") -> bytes:
 
 def as_brief_md(report: "ResearchReport") -> bytes:
     """Export the brief for repurposing dossiers as Markdown."""
-    from ..report.forms.markdown import as_markdown  # noqa: PLC0415  agents take most of a second
+    from ..report.forms.markdown import render_markdown  # noqa: PLC0415  agents take most of a second
 
-    return as_markdown(report.to_dossier()).encode(errors="replace")
+    return render_markdown(report.to_dossier()).encode(errors="replace")
 
 
 _APPENDIX_FILE = "report-appendix.md"

@@ -8,10 +8,10 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from willowbark.tools.appraisal import Direction, Level
 from willowbark.tools.appraisal.appraised import AppraisedRecord
-from willowbark.tools.appraisal.candidates import Candidate, label_sections, share_places
+from willowbark.tools.appraisal.candidates import Candidate, select_with_failing, split_label
 from willowbark.tools.appraisal.judgement import JudgedDrug
-from willowbark.tools.appraisal.suitability import is_barred, people_of
-from willowbark.tools.lexicon import withdrawal_of
+from willowbark.tools.appraisal.suitability import is_barred, list_people
+from willowbark.tools.lexicon import find_withdrawal
 from willowbark.tools.mechanism import Chain, MechanismFindings, Step
 from willowbark.tools.reading.screening import readable
 from willowbark.tools.records import Label
@@ -21,7 +21,7 @@ from willowbark.tools.records.registry import title_of
 from willowbark.tools.records.study import StatedView, Study, first_reading
 from willowbark.tools.wording import counted, listed, short
 
-from ..assessment import SHOWN_CANDIDATES, JudgeAssessment, shown_records
+from ..assessment import MOST_CANDIDATES, JudgeAssessment, select_records
 from ..checking.basis import TABLE, CitedSource, WritingBasis, describe_arm, describe_comparison, source_of_study
 from ..checking.judged import list_judged
 from ..checking.table import LEVELS
@@ -105,7 +105,7 @@ def build_request(
         marker: marks the block of records.
     """
     judged = [candidate for candidate in material.candidates if candidate.has_verdict]
-    candidates = share_places(judged, SHOWN_CANDIDATES) or list(material.asked_candidates[:SHOWN_CANDIDATES])
+    candidates = select_with_failing(judged, MOST_CANDIDATES) or list(material.asked_candidates[:MOST_CANDIDATES])
     barred = [candidate for candidate in judged if _is_barred(candidate) and candidate not in candidates]
     candidates += barred[:MOST_BARRED]
     studies = _select_studies(candidates, material)
@@ -135,7 +135,7 @@ def build_request(
     listed_keys = {study.key for study, _ in studies}
     request = AnswerRequest(
         question=" ".join(material.dossier.question.split()),
-        people=list(people_of(asked)),
+        people=list(list_people(asked)),
         excluded=[*asked.excluded_drugs, *asked.excluded_classes, *asked.excluded_routes],
         due=_list_due(candidates, material),
         judged=_describe_judgement(last, {candidate.drug for candidate in candidates}),
@@ -151,7 +151,7 @@ def build_request(
 
 def _is_barred(candidate: Candidate) -> bool:
     """Whether a drug is no option: withdrawn, or not for the people asked about, by a table or by the judge."""
-    return withdrawal_of(candidate.drug) is not None or is_barred(candidate.cautions)
+    return find_withdrawal(candidate.drug) is not None or is_barred(candidate.cautions)
 
 
 def _list_judged_sources(
@@ -239,13 +239,13 @@ def _title_of(record: Evidence) -> str:
 def _entries(material: Material, candidates: Sequence[Candidate]) -> Iterator[CitedSource]:
     """Yield entries of databases and labels."""
     studied = {record.key for candidate in candidates for record in candidate.records}
-    for record in shown_records(material.pool, candidates):
+    for record in select_records(material.pool, candidates):
         if record.key in studied or record.paper is not None or record.trial is not None:
             continue
         told = readable(record)
         passages = [told.content.removeprefix(told.citation.title).strip()[:SHOWN_ENTRY]]
         if isinstance(record.record, Label):
-            sections = label_sections(told)
+            sections = split_label(told)
             passages = [f"{name}: {sections[name][:SHOWN_ENTRY]}" for name in _WARNINGS if name in sections] or passages
         drug = getattr(record.record, "drug", None)
         drugs = frozenset((drug,)) if drug else frozenset()
@@ -346,7 +346,9 @@ def _list_barred(material: Material) -> dict[str, str]:
     for candidate in material.candidates:
         place = material.places[candidate.drug].place
         if place in ("unsuited", "withdrawn"):
-            barred[candidate.drug] = short(next(iter(candidate.cautions), withdrawal_of(candidate.drug) or place), 120)
+            barred[candidate.drug] = short(
+                next(iter(candidate.cautions), find_withdrawal(candidate.drug) or place), 120
+            )
     return barred
 
 

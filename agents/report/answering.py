@@ -7,7 +7,7 @@ from willowbark.agents.autogen import CancellationToken, ChatCompletionClient, R
 from willowbark.tools.lexicon import canonical_drug
 from willowbark.tools.records.enclosure import enclose_lines, unmarked
 
-from ..asking import Aids, ModelAnswer, add_usage, analyst_name, ask, to_ask
+from ..asking import Aids, ModelAnswer, add_usage, ask, make_messages, name_analyst
 from ..asking.drafts import MendedDraft, SentenceDraft, SentenceVerdictDraft, WrittenDraft
 from ..checking.basis import TABLE, WritingBasis
 from ..checking.checker import SentenceChecker, describe_source
@@ -98,7 +98,7 @@ class Answering:
             self.failure = "none of the model's sentences passed the checks"
 
     async def _ask(self, client: ChatCompletionClient, token: CancellationToken) -> ModelAnswer[WrittenDraft]:
-        messages = to_ask(self.system_message, self.request.text, source=self.name)
+        messages = make_messages(self.system_message, self.request.text, source=self.name)
         answer = await ask(
             [client], messages, WrittenDraft, token, request=self.request, check=_find_silence, aids=self.aids
         )
@@ -165,7 +165,7 @@ class Answering:
             "These sentences don't stand. Mend each by its number from what it cites, or leave it out:",
             *lines,
         ]
-        messages = to_ask(self.system_message, "\n".join(asked), source=self.name)
+        messages = make_messages(self.system_message, "\n".join(asked), source=self.name)
         answer = await ask([client], messages, MendedDraft, token, request=self.request)
         add_usage(self.usage, answer.usage)
         self.notes += [f"{self.name}: {failure}" for failure in answer.failures]
@@ -191,8 +191,8 @@ class Answering:
             drugs=[WrittenParagraph(drug=drug, sentences=_shown(standing, "drug", drug)) for drug in drugs],
             mechanism=_shown(standing, "mechanism"),
             would_change=_shown(standing, "would_change"),
-            writer=analyst_name(client),
-            checker=analyst_name(self.checker.client),
+            writer=name_analyst(client),
+            checker=name_analyst(self.checker.client),
             made=len(pieces),
             reworded=sum(piece.is_reworded for piece in standing),
             dropped=[DroppedSentence(place=piece.place, reason=piece.reason) for piece in pieces if piece.is_dropped],

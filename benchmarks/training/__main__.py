@@ -38,7 +38,7 @@ from benchmarks.training.word_heads import learn_words
 
 from willowbark.tools.reading.document import Document
 from willowbark.tools.reading.fields import CONDITION_ROLES, FIELDS
-from willowbark.tools.reading.learned import ROLE, SHOWN
+from willowbark.tools.reading.learned import ROLE, THRESHOLD
 from willowbark.tools.reading.pooled import load_pooled
 from willowbark.tools.reading.view import Pieces, View
 from willowbark.tools.reading.words import WordHead
@@ -149,8 +149,8 @@ def write_weights(trained: Trained, cases: Sequence[RecordCase], path: Path) -> 
         **list_heads(network),
         **trained.words.store(),
         "join": trained.settled.powers,
-        **{f"{SHOWN}{name}": np.array(least, np.float32) for name, least in trained.settled.shown.items()},
-        f"{SHOWN}{ROLE}": np.array(trained.role_from, np.float32),
+        **{f"{THRESHOLD}{name}": np.array(least, np.float32) for name, least in trained.settled.shown.items()},
+        f"{THRESHOLD}{ROLE}": np.array(trained.role_from, np.float32),
     }
     np.savez_compressed(path, **arrays)
     return path.read_bytes()

@@ -18,9 +18,9 @@ from willowbark.tools.reading.cut import (
     SENTENCE_FLAGS,
     CutRecord,
     Place,
-    flag_condition,
-    flag_pair,
-    flag_sentences,
+    list_condition_flags,
+    list_pair_flags,
+    list_sentence_flags,
 )
 from willowbark.tools.reading.fields import CONDITION_ROLES, FIELDS
 from willowbark.tools.reading.view import Pieces
@@ -122,7 +122,7 @@ class _Maker:
         pieces, present = _pad([self._draw(record) for record in self.records])
         names, names_present = _pad(list(self.names) or [(0,)])
         sentence_at, sentence_present = self._place_sentences()
-        flags = [flag_pair(self.records[at], pair.pair) for at, pair in pairs]
+        flags = [list_pair_flags(self.records[at], pair.pair) for at, pair in pairs]
         return Batch(
             pieces=pieces,
             present=present,
@@ -142,7 +142,7 @@ class _Maker:
             condition_mean=self._average([(at, row.condition.places) for at, row in conditions]),
             condition_name=torch.tensor(condition_names, dtype=torch.long),
             condition_flags=torch.tensor(
-                [flag_condition(self.records[at], row.condition) for at, row in conditions], dtype=torch.float32
+                [list_condition_flags(self.records[at], row.condition) for at, row in conditions], dtype=torch.float32
             ).reshape(len(conditions), CONDITION_FLAGS),
             fields={
                 name: torch.tensor([pair.values.get(name, MISSING) for _, pair in pairs], dtype=torch.long)
@@ -196,7 +196,7 @@ class _Maker:
     def _flag_sentences(self, pairs: Sequence[tuple[int, PairCase]]) -> Tensor:
         flags = np.zeros((len(pairs), self.most, SENTENCE_FLAGS), np.float32)
         for row, (at, pair) in enumerate(pairs):
-            own = flag_sentences(self.records[at], pair.pair)
+            own = list_sentence_flags(self.records[at], pair.pair)
             flags[row, : len(own)] = own
         return torch.from_numpy(flags)
 

@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import StandardScaler
 
-from willowbark.tools.reading.condition_roles import build_role_row, flag_condition
+from willowbark.tools.reading.condition_roles import build_role_row, list_flags
 from willowbark.tools.reading.document import Document
 from willowbark.tools.reading.fields import CONDITION_ROLES
-from willowbark.tools.reading.learned import ROLE, SHOWN
+from willowbark.tools.reading.learned import ROLE, THRESHOLD
 from willowbark.tools.reading.view import View
 
 STRENGTHS = (0.0003, 0.001, 0.003, 0.01)
@@ -62,7 +62,7 @@ def learn_condition_roles(sources: Mapping[str, Source], find_rows: Callable[[Se
     cases = list_role_cases(sources)
     rows = np.array(
         [
-            build_role_row(row, flag_condition(_make_view(sources[case.pmid], case)))
+            build_role_row(row, list_flags(_make_view(sources[case.pmid], case)))
             for row, case in zip(find_rows(cases), cases, strict=True)
         ]
     )
@@ -79,7 +79,7 @@ def learn_condition_roles(sources: Mapping[str, Source], find_rows: Callable[[Se
     for part in ("development", "closing"):
         _print_report(part, chances[parts == part], truth[parts == part], least)
     weights, bias = _fit(rows[parts != "closing"], truth[parts != "closing"], STRENGTHS[best])
-    return {"condition": weights, "condition.bias": bias, f"{SHOWN}{ROLE}": np.array(least, np.float32)}
+    return {"condition": weights, "condition.bias": bias, f"{THRESHOLD}{ROLE}": np.array(least, np.float32)}
 
 
 def _make_view(source: Source, case: RoleCase) -> View:

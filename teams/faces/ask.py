@@ -145,13 +145,13 @@ def _follow_on_terminal(start: Callable[..., Events], settings: Settings, displa
         from willowbark.agents.autogen import CancellationToken  # noqa: PLC0415  AutoGen takes most of a second
 
         if settings.research.approve:
-            from willowbark.agents.approver import terminal_input  # noqa: PLC0415  agents take most of a second
+            from willowbark.agents.approver import ask_at_terminal  # noqa: PLC0415  agents take most of a second
 
             from ..run.options import create_approver  # noqa: PLC0415
 
             async def read_answer(prompt: str, cancellation_token: CancellationToken | None) -> str:
                 with progress.paused():
-                    return await terminal_input(prompt, cancellation_token)
+                    return await ask_at_terminal(prompt, cancellation_token)
 
             choices["approve"] = create_approver(None, settings, "terminal", read_answer)
 

@@ -574,7 +574,7 @@ def screen(
     model reads each record once, and the trained reader stays the second reader. Exit code 4: it could read none.
     """
     from willowbark.tools.library import open_library  # noqa: PLC0415
-    from willowbark.tools.reading.corrections import corrections_beside, read_corrections  # noqa: PLC0415
+    from willowbark.tools.reading.corrections import find_corrections_file, read_corrections  # noqa: PLC0415
     from willowbark.tools.reading.store import STORE_FILE, StudyShelf  # noqa: PLC0415
 
     from ..ledger.database import DEFAULT_PATH  # noqa: PLC0415
@@ -614,7 +614,7 @@ def screen(
             limiter=None if engine == "local" else ClusterLimiter(),
             model=model,
             shelf=shelf,
-            corrections=read_corrections(corrections_beside(DEFAULT_PATH)),
+            corrections=read_corrections(find_corrections_file(DEFAULT_PATH)),
         )
     for notice in (*(f"{file_name}; skipped" for file_name in done.refused), *dict.fromkeys(done.by_model.unread)):
         complain(notice)

@@ -25,10 +25,10 @@ from pydantic import AliasChoices, BaseModel, ConfigDict, Field, ValidationError
 from pydantic.json_schema import GenerateJsonSchema
 
 from willowbark import __version__
-from willowbark.agents.autogen import CancellationToken, tools_of
+from willowbark.agents.autogen import CancellationToken, list_tools_of
 from willowbark.agents.baseline import BaselineChatCompletionClient
 from willowbark.agents.findings import EvidenceDigest
-from willowbark.agents.report.charts import count_studies, forest_plots_of
+from willowbark.agents.report.charts import count_studies, draw_forest_plots
 from willowbark.agents.report.content import DISCLAIMER
 from willowbark.agents.report.follow_up import AnswerWithin
 from willowbark.agents.report.model import ResearchReport
@@ -39,7 +39,7 @@ from willowbark.tools.errors import MissingExtra, SearchError, WillowbarkError
 from willowbark.tools.http.transport import Transport
 from willowbark.tools.questions import preprocess_query
 from willowbark.tools.reading.screening import readable
-from willowbark.tools.reading.sections import excerpted, places
+from willowbark.tools.reading.sections import make_excerpt, places
 from willowbark.tools.records.card import STUDIES
 from willowbark.tools.records.enclosure import GUIDANCE, new_marker, one_line, visible
 from willowbark.tools.records.evidence import Evidence, merge
@@ -358,7 +358,7 @@ class Server(SdkServer):
         ]
         self._offers: dict[str, tuple[ListedTool, type[BaseModel], Callable[[Any, TellProgress], _ToolResult]]] = {}
         for member in default_participants(BaselineChatCompletionClient(), settings):
-            for tool in tools_of(member) if isinstance(member, SpecialistAgent) else ():
+            for tool in list_tools_of(member) if isinstance(member, SpecialistAgent) else ():
                 if isinstance(tool, EvidenceTool):
                     self._offer_tool(tool)
                 if isinstance(tool, GetPaper):
@@ -605,7 +605,7 @@ class Server(SdkServer):
             if counts is None:
                 raise ToolError(f"run {args.run_id} found no drug with a result; there is nothing to draw")
             return counts.description, plots.draw_counts(counts)
-        pictures = forest_plots_of(report, args.drug)
+        pictures = draw_forest_plots(report, args.drug)
         if not pictures:
             names = ", ".join(candidate.name for candidate in report.candidates) or "none"
             raise ToolError(
@@ -860,7 +860,7 @@ def bound_reply(tool_reply: ToolReply, most_bytes: int = MOST_BYTES) -> str:
 
 def _cut_reply(reply: SourceReply) -> SourceReply:
     """Cut the full texts of a reply to excerpts."""
-    records = [excerpted(record) for record in reply.records]
+    records = [make_excerpt(record) for record in reply.records]
     return reply.model_copy(update={"records": records, "truncated": records != reply.records})
 
 

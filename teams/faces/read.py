@@ -13,8 +13,8 @@ from pydantic import BaseModel, Strict, StrictInt, StringConstraints, Validation
 from willowbark.agents.exports.cells import write_csv
 from willowbark.agents.exports.comparisons import COMPARISON_COLUMNS, list_rows
 from willowbark.tools.appraisal.appraised import DocumentReader
-from willowbark.tools.appraisal.posted import registered_reading
-from willowbark.tools.appraisal.stance import stance_of
+from willowbark.tools.appraisal.posted import make_registered_reading
+from willowbark.tools.appraisal.stance import derive_stance
 from willowbark.tools.errors import UsageError
 from willowbark.tools.files import FileItem, UnreadableRecord, read_records
 from willowbark.tools.files.content import MAX_BYTES
@@ -207,7 +207,7 @@ def _read_drug(record: InputRecord, document: Document, drug: str, condition: st
     """Read a record for a drug: a registered trial by its posted results alone."""
     if record.trial is None:
         return reader.read_document(document, drug, condition, str(record.id))
-    reading, _ = registered_reading(record.trial, drug, condition, (condition,))
+    reading, _ = make_registered_reading(record.trial, drug, condition, (condition,))
     return reading
 
 
@@ -219,7 +219,7 @@ def _write_json(order: int, record: InputRecord, study_readings: _StudyReadings)
 
 
 def _describe_drug(study: Study, reading: Reading) -> dict[str, Any]:
-    stance = stance_of(study, reading.drug, is_on_condition)
+    stance = derive_stance(study, reading.drug, is_on_condition)
     basis = stance.view.basis if stance.view else None
     if stance.comparison and "basis" not in study.not_read:
         basis = stance.comparison.basis

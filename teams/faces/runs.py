@@ -24,7 +24,7 @@ from rich.text import Text
 
 from willowbark.tools.errors import UsageError
 from willowbark.tools.local_files import read_json_file
-from willowbark.tools.reading.corrections import corrections_beside
+from willowbark.tools.reading.corrections import find_corrections_file
 from willowbark.tools.reading.store import STORE_FILE
 from willowbark.tools.whole_file import write_file
 
@@ -82,9 +82,9 @@ def _join_cells(cells: Iterable[str | None]) -> str:
 def add_watch(folder: Path, question: str, choices: Mapping[str, Any]) -> str:
     """Store a question to repeat, with its choices of `RunOptions`; return its name; UsageError if it cannot be."""
     from willowbark.tools.library import open_library  # noqa: PLC0415  the reader of questions and libraries
-    from willowbark.tools.questions import understood_question  # noqa: PLC0415
+    from willowbark.tools.questions import check_question  # noqa: PLC0415
 
-    checked = understood_question(question)
+    checked = check_question(question)
     stored_choices = {
         name: value for name, value in choices.items() if name in _STORED_CHOICES and value not in (None, False)
     }
@@ -211,7 +211,7 @@ def _repeat(watch: Watch, tell: Callable[[str], None], complain: Callable[[str],
         complain(f"library {library}: {line}")
     store = watch.place.parent.parent / STORE_FILE
     try:
-        words = corrections_beside(store)
+        words = find_corrections_file(store)
         report = asyncio.run(research(options, fresh=True, studies=store, corrections=words)).model_dump(mode="json")
     except RunFailed as error:
         raise UsageError(str(error)) from None

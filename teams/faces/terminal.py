@@ -118,9 +118,9 @@ def print_report(document: "ReportTree", console: Console) -> None:
     """Print a report as wide as the window; no character from a record can control the terminal."""
     from rich.markdown import Markdown  # noqa: PLC0415  not needed in a pipe
 
-    from willowbark.agents.report.forms.markdown import as_markdown  # noqa: PLC0415
+    from willowbark.agents.report.forms.markdown import render_markdown  # noqa: PLC0415
 
-    console.print(Markdown(as_markdown(document, APPENDIX_FILE)))
+    console.print(Markdown(render_markdown(document, APPENDIX_FILE)))
 
 
 def print_brief(document: "ReportTree", console: Console) -> None:
@@ -132,14 +132,14 @@ def print_brief(document: "ReportTree", console: Console) -> None:
     from rich.markdown import Markdown  # noqa: PLC0415  not needed in a pipe
 
     from willowbark.agents.report.forms.blocks import Items, Paragraph  # noqa: PLC0415
-    from willowbark.agents.report.forms.markdown import blocks_in_markdown  # noqa: PLC0415
+    from willowbark.agents.report.forms.markdown import render_blocks  # noqa: PLC0415
 
     answer, *others = document.sections
     first, *notes = (block for block in answer.blocks if isinstance(block, Paragraph))
 
     def lay_out() -> Markdown:
         listed = [Items(tuple(note.content for note in notes))] if notes else []
-        return Markdown(blocks_in_markdown([replace(answer, blocks=(first, *listed))]))
+        return Markdown(render_blocks([replace(answer, blocks=(first, *listed))]))
 
     whole = lay_out()
     while len(console.render_lines(lay_out())) > console.height - LINES_AFTER:

@@ -440,11 +440,11 @@ def _render_ended_run(run_id: str, root: Path) -> str:
 @lru_cache(maxsize=8)  # readers switch between a few reports, whose pictures take seconds to draw
 def render_report(run_id: str, content: str) -> tuple[str, str]:
     """Render a report's JSON as markup with citations linked to records; also return the id of its first section."""
-    from willowbark.agents.report.forms.html import page_html  # noqa: PLC0415  agents take most of a second
+    from willowbark.agents.report.forms.html import render_page  # noqa: PLC0415  agents take most of a second
     from willowbark.agents.report.model import ResearchReport  # noqa: PLC0415
 
     document = ResearchReport.model_validate_json(content).to_tree()
-    return page_html(document, f"/runs/{run_id}/records/"), document.sections[0].id
+    return render_page(document, f"/runs/{run_id}/records/"), document.sections[0].id
 
 
 def _list_rows_to_review(run_id: str) -> list["RowToReview"]:

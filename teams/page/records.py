@@ -48,10 +48,10 @@ def render_row(run_id: str, key: str, root: Path) -> str:
 
 
 def _render_record_page(run_id: str, report: "ResearchReport", key: str, reference: Mapping[str, Any]) -> str:
-    from willowbark.agents.report.forms import record_name, url_of  # noqa: PLC0415  agents take most of a second
+    from willowbark.agents.report.forms import find_url, record_name  # noqa: PLC0415  agents take most of a second
     from willowbark.tools.reading.corrections import EXCLUSION_REASONS  # noqa: PLC0415
     from willowbark.tools.reading.reading import StudyDesign  # noqa: PLC0415
-    from willowbark.tools.reading.sections import own_part, places  # noqa: PLC0415
+    from willowbark.tools.reading.sections import name_own_part, places  # noqa: PLC0415
 
     claims = list[dict[str, Any]]()
     for row in (row for row in report.evidence_table if row.key == key):
@@ -69,13 +69,13 @@ def _render_record_page(run_id: str, report: "ResearchReport", key: str, referen
     record = records.get(key) or next((other for other in records.values() if key in other.identifiers), None)
     if record is not None:
         body = record.content.removeprefix(record.citation.title).strip() or record.content
-        texts = [(own_part(record), mark_passages(body, quotes))]
+        texts = [(name_own_part(record), mark_passages(body, quotes))]
         for place in places(record):  # of a full text, the parts with a cited passage
             pieces = mark_passages(place.text, quotes)
             if any(is_marked for _, is_marked in pieces):
                 texts.append((place.title, pieces))
     name = record_name(key)
-    url = url_of(key, str(reference.get("url") or ""))
+    url = find_url(key, str(reference.get("url") or ""))
     content: dict[str, Any] = {"reference": reference, "name": name, "url": url, "claims": claims, "texts": texts}
     content |= {"run_id": run_id, "key": key, "can_correct": bool(records), "reasons": EXCLUSION_REASONS}
     content["editable"] = _EDITABLE
@@ -100,8 +100,8 @@ def _load_records(run_id: str, made_at: datetime, corrections: int) -> Mapping[s
 
     A report that was made at another time, or with other corrections, is on other records.
     """
-    from willowbark.tools.appraisal.appraised import conditions_of  # noqa: PLC0415
-    from willowbark.tools.appraisal.corrected import with_added  # noqa: PLC0415
+    from willowbark.tools.appraisal.appraised import list_conditions  # noqa: PLC0415
+    from willowbark.tools.appraisal.corrected import add_records  # noqa: PLC0415
     from willowbark.tools.questions import parse_question  # noqa: PLC0415
 
     from ..run.within import load_words  # noqa: PLC0415
@@ -111,8 +111,8 @@ def _load_records(run_id: str, made_at: datetime, corrections: int) -> Mapping[s
         return {}
     with Ledger.existing() as ledger:
         state = state_of(ledger, run_id)
-        conditions = conditions_of(parse_question(state.question))
-        pool = with_added(state.evidence, load_words(run_id, ledger), conditions)
+        conditions = list_conditions(parse_question(state.question))
+        pool = add_records(state.evidence, load_words(run_id, ledger), conditions)
         return {record.key: record for record in pool}
 
 

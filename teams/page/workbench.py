@@ -41,7 +41,7 @@ def render_workbench(
         draw_strip,
         write_figures,
     )
-    from willowbark.agents.report.forms.html import cell_html, section_html  # noqa: PLC0415  agents take a second
+    from willowbark.agents.report.forms.html import render_cell, render_section  # noqa: PLC0415  agents take a second
     from willowbark.agents.report.tree import first_screen  # noqa: PLC0415
     from willowbark.agents.report.workbench import make_workbench  # noqa: PLC0415
 
@@ -57,9 +57,9 @@ def render_workbench(
         can_correct=can_correct,
         moved_by=moved_by,
         moved=moved,
-        answer=Markup(section_html(first_screen(report), number, cited_at)),  # noqa: S704  every text is escaped there
+        answer=Markup(render_section(first_screen(report), number, cited_at)),  # noqa: S704  every text is escaped there
         effects={
-            line.candidate.name: Markup(cell_html(line.cells.get("effect", ()), number, cited_at))  # noqa: S704  as above
+            line.candidate.name: Markup(render_cell(line.cells.get("effect", ()), number, cited_at))  # noqa: S704  as above
             for line in bench.drugs
         },
         ruler=Markup(draw_axis(bench.axis)),  # noqa: S704  drawn from figures

@@ -11,8 +11,8 @@ from pydantic import BaseModel, Field, JsonValue, ValidationError
 from willowbark.agents.report.content import EvidenceRow
 from willowbark.agents.report.forms import record_name
 from willowbark.agents.report.model import ResearchReport
-from willowbark.tools.appraisal.appraised import conditions_of
-from willowbark.tools.appraisal.corrected import edit_study
+from willowbark.tools.appraisal.appraised import list_conditions
+from willowbark.tools.appraisal.corrected import apply_corrections
 from willowbark.tools.errors import UsageError
 from willowbark.tools.lexicon import canonical_drug
 from willowbark.tools.questions import parse_question
@@ -22,8 +22,8 @@ from willowbark.tools.reading.corrections import (
     CorrectionBook,
     ErrorKind,
     ExclusionReason,
-    name_person,
-    now,
+    find_person,
+    get_time,
 )
 from willowbark.tools.reading.reading import Direction, StudyDesign
 from willowbark.tools.records.evidence import Evidence, checked_identifier, index_by_identifier
@@ -84,7 +84,7 @@ class RunToCorrect:
     def __init__(self, question: str, report: ResearchReport, pool: Sequence[Evidence], book: CorrectionBook) -> None:
         self.report = report
         self._book = book
-        self._condition = conditions_of(parse_question(question))[0]
+        self._condition = list_conditions(parse_question(question))[0]
         self._pool = index_by_identifier(pool)
         self._rows = {(row.key, row.drug): row for row in report.evidence_table}
 
@@ -122,7 +122,7 @@ class RunToCorrect:
             raise UsageError("say one thing: what the record says, a field, exclude, add, count, set aside, or undo")
         drug = _find_drug(request.drug)
         common: dict[str, Any] = {"note": request.note, "seconds": request.seconds, "error": request.error}
-        common |= {"who": who, "at": now()}
+        common |= {"who": who, "at": get_time()}
         condition = "" if request.every_condition else self._condition
         if request.undo:
             return self._take_back(request, drug, who)
@@ -188,7 +188,7 @@ class RunToCorrect:
         )
         study = self._find_study(key)
         if study is not None:
-            edit_study(study, [correction], 0 if study.comparisons else None)
+            apply_corrections(study, [correction], 0 if study.comparisons else None)
         return correction
 
     def _find_study(self, key: str) -> Study | None:
@@ -219,7 +219,7 @@ class RunToCorrect:
         if not words:
             what = record_name(key) if key else drug or "anything"
             raise UsageError(f"{who} has said nothing of {what}; `willowbark correct last --list` shows who said what")
-        return [word.model_copy(update={"withdrawn": True, "at": now()}) for word in words]
+        return [word.model_copy(update={"withdrawn": True, "at": get_time()}) for word in words]
 
 
 def parse_record_key(name: str) -> str:
@@ -268,7 +268,7 @@ def parse_value(text: str) -> JsonValue:
 
 def build_corrections(run: RunToCorrect, requests: Sequence[ChangeRequest], by: str | None = None) -> list[Correction]:
     """Turn requests into corrections by one person, without repeats; UsageError for the first that does not fit."""
-    who = name_person(by)
+    who = find_person(by)
     corrections: dict[tuple[str, ...], Correction] = {}
     for request in requests:
         for correction in run.build_corrections(request, who):

@@ -10,7 +10,7 @@ from willowbark.agents.context import RunContext
 from willowbark.agents.remaking import RewrittenAnswer, make_again
 from willowbark.agents.report.forms import record_name
 from willowbark.agents.report.model import ReportMessage, ResearchReport
-from willowbark.tools.appraisal.appraised import Readings, conditions_of
+from willowbark.tools.appraisal.appraised import Readings, list_conditions
 from willowbark.tools.appraisal.stored import StoredReader
 from willowbark.tools.contracts.run_contract import explainer
 from willowbark.tools.errors import SearchError, UsageError
@@ -23,9 +23,9 @@ from willowbark.tools.reading.corrections import (
     Correction,
     CorrectionBook,
     append_corrections,
-    corrections_beside,
-    name_person,
-    now,
+    find_corrections_file,
+    find_person,
+    get_time,
     read_corrections,
 )
 from willowbark.tools.reading.store import STORE_FILE, StudyShelf
@@ -79,13 +79,13 @@ async def correct_run(
     if ledger.path is None:
         raise LedgerError("a run in memory keeps no corrections; ask with a ledger in a file")
     former = load_former_report(run_id, ledger)
-    path = corrections_beside(ledger.path)
+    path = find_corrections_file(ledger.path)
     if corrections:
         append_corrections(path, corrections)
     run = ledger.run(run_id)
-    book = read_corrections(path).on_conditions(conditions_of(parse_question(run.question)))
+    book = read_corrections(path).select_conditions(list_conditions(parse_question(run.question)))
     corrected = await make_corrected(run_id, ledger, book, former)
-    ledger.keep_corrected(run_id, book.to_content(), corrected.report, corrected.taken)
+    ledger.keep_corrected(run_id, book.write_content(), corrected.report, corrected.taken)
     if root is not None and (root / run_id).is_dir():
         output = Settings.restored(run.settings).output
         RunFolder.open(root, run_id).write_report(corrected.report, output)
@@ -122,12 +122,12 @@ async def ask_changes(
         raise LedgerError(f"run {run_id} has no report yet; `willowbark resume {run_id}` finishes it")
     report = restore(ResearchReport, content, "report")
     pool = merge_records(restore_findings(ledger.turns(run_id)))
-    book = read_corrections(corrections_beside(ledger.path))
+    book = read_corrections(find_corrections_file(ledger.path))
     corrections = list[Correction]()
     added = [request for request in requests if request.add]
     if added:
-        who = name_person(by)
-        conditions = conditions_of(parse_question(run.question))
+        who = find_person(by)
+        conditions = list_conditions(parse_question(run.question))
         for request in added:
             for record in await _find_records(request, Settings.restored(run.settings), endpoints):
                 pool.append(record)
@@ -140,7 +140,7 @@ async def ask_changes(
                         value=value,
                         note=request.note,
                         who=who,
-                        at=now(),
+                        at=get_time(),
                     )
                 )
     others = [request for request in requests if not request.add]

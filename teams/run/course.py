@@ -32,9 +32,9 @@ from willowbark.agents.findings import ASKED_AS, Findings, FindingsMessage
 from willowbark.agents.judge import BUDGET_RESERVE
 from willowbark.agents.report.content import ModelCalls, TurnUsage
 from willowbark.agents.report.model import ReportMessage, ResearchReport
-from willowbark.agents.reporter import ReportAgent, turns_of
+from willowbark.agents.reporter import ReportAgent, list_turns
 from willowbark.agents.routing import route_of
-from willowbark.tools.appraisal.appraised import Readings, conditions_of
+from willowbark.tools.appraisal.appraised import Readings, list_conditions
 from willowbark.tools.appraisal.stored import StoredReader
 from willowbark.tools.contracts.run_contract import explainer
 from willowbark.tools.errors import UsageError, WillowbarkError
@@ -46,9 +46,9 @@ from willowbark.tools.reading.corrections import (
     Correction,
     CorrectionBook,
     append_corrections,
-    corrections_beside,
-    name_person,
-    now,
+    find_corrections_file,
+    find_person,
+    get_time,
     read_corrections,
 )
 from willowbark.tools.reading.store import STORE_FILE, StudyShelf
@@ -194,7 +194,7 @@ class Course:
                             iteration = message.content.iteration
                         if isinstance(message, TurnMessage):
                             usage = message.models_usage or RequestUsage(prompt_tokens=0, completion_tokens=0)
-                            cost = self._budget.prices.cost_of(turns_of(message.source, 1, usage, message))
+                            cost = self._budget.prices.cost_of(list_turns(message.source, 1, usage, message))
                             cost_of_turn = {"tokens": usage.prompt_tokens + usage.completion_tokens, "cost_usd": cost}
                             events[:1] = [event.model_copy(update=cost_of_turn) for event in events[:1]]
                             is_written = isinstance(message, ReportMessage)
@@ -273,9 +273,9 @@ class Course:
         path = self._find_corrections()
         if path is None or journal.replaying or self._earlier:
             return CorrectionBook()
-        corrections = read_corrections(path).on_conditions(conditions_of(parse_question(self.question)))
+        corrections = read_corrections(path).select_conditions(list_conditions(parse_question(self.question)))
         if corrections:
-            journal.keep_reading(CORRECTIONS, corrections.to_content())
+            journal.keep_reading(CORRECTIONS, corrections.write_content())
         return corrections
 
     def _find_corrections(self) -> Path | None:
@@ -283,18 +283,20 @@ class Course:
         if self.options.corrections is not None:
             return self.options.corrections
         ledger = self.journal.ledger_path
-        return None if ledger is None else corrections_beside(ledger)
+        return None if ledger is None else find_corrections_file(ledger)
 
     def _keep_decision(self, message: BaseChatMessage) -> None:
         """Keep as corrections that a person set drugs aside, for later runs on the condition."""
         path = self._find_corrections()
         if not isinstance(message, ApprovalMessage) or message.content.decided_by != "person" or path is None:
             return
-        condition = conditions_of(parse_question(self.question))[0]
+        condition = list_conditions(parse_question(self.question))[0]
         try:
-            who = name_person()
+            who = find_person()
             words = [
-                Correction(change="set aside", drug=drug.name, condition=condition, note=drug.reason, who=who, at=now())
+                Correction(
+                    change="set aside", drug=drug.name, condition=condition, note=drug.reason, who=who, at=get_time()
+                )
                 for drug in message.content.set_aside
             ]
             if words:

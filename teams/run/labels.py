@@ -4,7 +4,7 @@ import csv
 import io
 from typing import NamedTuple
 
-from willowbark.tools.reading.corrections import corrections_beside, read_corrections
+from willowbark.tools.reading.corrections import find_corrections_file, read_corrections
 from willowbark.tools.reading.document import Document
 from willowbark.tools.reading.reading import Direction
 from willowbark.tools.records.evidence import Evidence, index_by_identifier
@@ -50,7 +50,7 @@ def collect_labels(run_id: str, ledger: Ledger) -> LabelTable:
     writer = csv.writer(file, delimiter="\t", lineterminator="\n")
     writer.writerow(COLUMNS)
     number = 0
-    for ruling in read_corrections(corrections_beside(ledger.path)).rulings:
+    for ruling in read_corrections(find_corrections_file(ledger.path)).rulings:
         word = ruling.agreed
         record = records.get(word.record) if word else None
         if word is None or word.says is None or record is None or not word.record.startswith("pmid:"):

@@ -198,9 +198,9 @@ class RunOptions(BaseModel, frozen=True, extra="forbid", arbitrary_types_allowed
 
     def check_question(self, settings: Settings) -> str:
         """Return the trimmed question, or UsageError; the baseline analyst understands fewer than language models."""
-        from willowbark.tools.questions import understood_question, validate_question  # noqa: PLC0415
+        from willowbark.tools.questions import check_question, validate_question  # noqa: PLC0415
 
-        check = understood_question if settings.llm.model == BASELINE else validate_question
+        check = check_question if settings.llm.model == BASELINE else validate_question
         return check(self.question or "")
 
     def open_endpoints(self, settings: Settings, tell: Callable[[str], None] = lambda _: None) -> Endpoints:

@@ -7,10 +7,10 @@ from willowbark.agents.asking import reads_requests
 from willowbark.agents.autogen import ChatCompletionClient
 from willowbark.agents.remaking import write_again
 from willowbark.agents.report.model import ResearchReport
-from willowbark.tools.appraisal.appraised import conditions_of
+from willowbark.tools.appraisal.appraised import list_conditions
 from willowbark.tools.errors import UsageError
 from willowbark.tools.questions import parse_question
-from willowbark.tools.reading.corrections import corrections_beside, read_corrections
+from willowbark.tools.reading.corrections import find_corrections_file, read_corrections
 
 from ..config import Settings
 from ..ledger import Ledger, LedgerError
@@ -47,7 +47,9 @@ async def rewrite_run(
     former = load_former_report(run_id, ledger)
     run = ledger.run(run_id)
     settings = Settings.restored(run.settings)
-    book = read_corrections(corrections_beside(ledger.path)).on_conditions(conditions_of(parse_question(run.question)))
+    book = read_corrections(find_corrections_file(ledger.path)).select_conditions(
+        list_conditions(parse_question(run.question))
+    )
     async with AsyncExitStack() as stack:
         roles = settings.llm.roles
         writer = client or _open_model(model or roles.of("report") or run.model, settings, stack)
@@ -59,7 +61,7 @@ async def rewrite_run(
         async with open_again(run_id, ledger, former) as again:
             rewritten = await write_again(again.messages, former, again.context, book, writer, checker)
     corrected = await make_corrected(run_id, ledger, book, former, rewritten)
-    ledger.keep_corrected(run_id, book.to_content(), corrected.report, corrected.taken, rewritten)
+    ledger.keep_corrected(run_id, book.write_content(), corrected.report, corrected.taken, rewritten)
     if root is not None and (root / run_id).is_dir():
         RunFolder.open(root, run_id).write_report(corrected.report, settings.output)
     return corrected.report

@@ -12,14 +12,14 @@ from willowbark.agents.findings import Dossier
 from willowbark.agents.report.answers import answer_on_harm
 from willowbark.agents.report.follow_up import AnswerWithin, DrugRead, Quoted
 from willowbark.agents.report.material import Material
-from willowbark.tools.appraisal.appraised import Readings, condition_of
-from willowbark.tools.appraisal.candidates import Candidate, appraise_candidates, cautions_of, drug_of
-from willowbark.tools.appraisal.harms import cautions, harms, warnings
+from willowbark.tools.appraisal.appraised import Readings, get_condition
+from willowbark.tools.appraisal.candidates import Candidate, appraise_candidates, get_drug, list_cautions
+from willowbark.tools.appraisal.harms import find_harms, list_known_cautions, list_label_warnings
 from willowbark.tools.appraisal.stored import StoredReader
-from willowbark.tools.appraisal.suitability import WITHDRAWN, bars_of
+from willowbark.tools.appraisal.suitability import WITHDRAWN, list_bars
 from willowbark.tools.errors import UsageError
 from willowbark.tools.library.collected import CollectedEvidence
-from willowbark.tools.questions import Question, parse_question, stand_alone, validate_question
+from willowbark.tools.questions import Question, complete_follow_up, parse_question, validate_question
 from willowbark.tools.reading.corrections import CorrectionBook
 from willowbark.tools.reading.store import STORE_FILE, StudyShelf
 from willowbark.tools.records.evidence import Evidence
@@ -63,7 +63,7 @@ async def ask_within(
     best = await collected.passages(question_text, most)
 
     # Default to the run's condition; a model's readings were made for that one.
-    further = stand_alone(question_text, run.question)
+    further = complete_follow_up(question_text, run.question)
     meant = parse_question(further)
     is_own = meant.conditions == parse_question(run.question).conditions
     path = None if ledger.path is None else ledger.path.parent / STORE_FILE
@@ -103,9 +103,9 @@ def _answer(meant: Question, pool: Sequence[Evidence], readings: Readings) -> di
         dossier = Dossier(question=meant.text)
         material = Material(dossier, [], pool, candidates=[], verdicts=Verdicts(), readings=readings)
         parts["answer"] = answer_on_harm(material).sentences
-        label_rows = [*cautions(pool, meant), *warnings(pool, meant)]
+        label_rows = [*list_known_cautions(pool, meant), *list_label_warnings(pool, meant)]
         labels = (Quoted(key=row.key, drug=row.drug, says=row.heading, sentence=row.sentence) for row in label_rows)
-        harm_rows = sorted(harms(pool, meant, readings), key=lambda row: row.stance == "undecided")
+        harm_rows = sorted(find_harms(pool, meant, readings), key=lambda row: row.stance == "undecided")
         records = (
             Quoted(key=row.key, drug=row.drug, says=row.stance, sentence=row.sentence)
             for row in harm_rows
@@ -117,7 +117,10 @@ def _answer(meant: Question, pool: Sequence[Evidence], readings: Readings) -> di
         drugs = meant.drugs[:MAX_DRUGS]
         parts["drugs"] = [
             _describe_drug(
-                drug, candidates.get(drug), condition_of(meant), _list_cautions(drug, candidates.get(drug), meant, pool)
+                drug,
+                candidates.get(drug),
+                get_condition(meant),
+                _list_cautions(drug, candidates.get(drug), meant, pool),
             )
             for drug in drugs
         ]
@@ -126,10 +129,10 @@ def _answer(meant: Question, pool: Sequence[Evidence], readings: Readings) -> di
 
 def _list_cautions(drug: str, candidate: Candidate | None, meant: Question, pool: Sequence[Evidence]) -> list[str]:
     """List why a drug would not lead, or what was not checked, whether or not a record studies it."""
-    entries = [record for record in pool if drug_of(record) == drug]
-    warned = cautions_of(drug, [], entries) if candidate is None else candidate.cautions
+    entries = [record for record in pool if get_drug(record) == drug]
+    warned = list_cautions(drug, [], entries) if candidate is None else candidate.cautions
     withdrawals = [caution for caution in warned if caution.startswith(WITHDRAWN)]
-    return [*bars_of(drug, meant, entries), *withdrawals]
+    return [*list_bars(drug, meant, entries), *withdrawals]
 
 
 def _describe_drug(drug: str, candidate: Candidate | None, condition: str, cautions: list[str]) -> DrugRead:

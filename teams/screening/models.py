@@ -11,10 +11,10 @@ from hashlib import sha256
 
 from willowbark.agents.asking import PROMPTS_VERSION
 from willowbark.agents.asking.batches import AT_ONCE
-from willowbark.agents.asking.reader import BATCH, ToRead, read, to_read
+from willowbark.agents.asking.reader import BATCH, ToRead, prepare_reading, read
 from willowbark.agents.autogen import CancellationToken
 from willowbark.tools.appraisal.appraised import DocumentReader, Readings
-from willowbark.tools.appraisal.views import MatchedStudy, match_by_words, views_of
+from willowbark.tools.appraisal.views import MatchedStudy, make_readings, match_by_words
 from willowbark.tools.errors import UsageError
 from willowbark.tools.questions import Question
 from willowbark.tools.records.enclosure import new_marker
@@ -75,7 +75,7 @@ class ModelReader(TrainedReader):
 
     def list_due(self, records: Sequence[Evidence], question: Question) -> Iterator[ReaderRow]:
         """Yield all that the model reads of a condition's records."""
-        for each in to_read(records, question, in_short=self.settings.llm.economy):
+        for each in prepare_reading(records, question, in_short=self.settings.llm.economy):
             yield {"hash": self._hash(each), "record": each, "question": question.text}
 
     async def work(self, rows: Sequence[ReaderRow]) -> Results:
@@ -145,12 +145,12 @@ class ModelReader(TrainedReader):
     ) -> Readings:
         """Return the model's readings of a condition's records before those of a reader."""
         found = Readings(reader)
-        for given in to_read(records, question, in_short=self.settings.llm.economy):
+        for given in prepare_reading(records, question, in_short=self.settings.llm.economy):
             row = json.loads(kept.get(self._hash(given), "null"))
             if row is not None:
                 former = MatchedStudy.model_validate(row)
                 read = match_by_words(former.study, question, given.condition)
-                found.take(views_of(read, given.page.whole), [read])
+                found.take(make_readings(read, given.page.whole), [read])
         return found
 
     def find_batch(self, request: str) -> str | None:

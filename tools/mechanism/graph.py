@@ -31,15 +31,15 @@ from typing import Any, Literal, NamedTuple
 
 from pydantic import BaseModel, Field
 
-from ..appraisal.appraised import condition_names
+from ..appraisal.appraised import list_condition_names
 from ..appraisal.candidates import APPROVED_PHASE, Candidate, is_condition, list_developed
 from ..lexicon import canonical_drug, drug_synonyms
-from ..lexicon.matching import content_words, stem, stems, stems_among
+from ..lexicon.matching import content_words, select_stems, stem, stems
 from ..questions import Question
 from ..questions.query import remove_syntax
 from ..reading.document import Document, Sentence
 from ..reading.screening import readable
-from ..reading.text import says, sentence_spans
+from ..reading.text import says, split_spans
 from ..records import Disease, Drug, Process, Protein
 from ..records.evidence import Evidence
 from ..records.registry import kind_of
@@ -211,7 +211,7 @@ class SentenceIndex:
     """Index of the sentences of non-retracted publications, screened by `readable`, by the names in them."""
 
     def __init__(self, pool: Iterable[Evidence], question: Question, names: Iterable[Names]) -> None:
-        condition = [frozenset(stems(name)) for name in condition_names(question)]
+        condition = [frozenset(stems(name)) for name in list_condition_names(question)]
         stems_to_find = set().union(*condition)
         for name in names:
             stems_to_find.update(*name.words)
@@ -222,7 +222,7 @@ class SentenceIndex:
         self._holding = defaultdict[str, set[int]](set)
         for at, (_, sentence) in enumerate(self._sentences):
             symbols = _SYMBOL.findall(sentence.quote)
-            for word in (*symbols, *stems_among(content_words(sentence.quote), frozenset(stems_to_find))):
+            for word in (*symbols, *select_stems(content_words(sentence.quote), frozenset(stems_to_find))):
                 self._holding[word].add(at)
         self._on_condition = self._find_places(condition)
 
@@ -321,7 +321,7 @@ class MechanismGraph:
         for record in self._pool:
             entry = record.record
             if isinstance(entry, Process) and entry.process_id == process.number and entry.summary:
-                start, end = (sentence_spans(entry.summary) or [(0, len(entry.summary))])[0]
+                start, end = (split_spans(entry.summary) or [(0, len(entry.summary))])[0]
                 first = entry.summary[start:end]
                 return (record.key, first) if first in record.content else None
         return None
