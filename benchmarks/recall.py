@@ -18,6 +18,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 
 from willowbark.agents.assessment import AssessmentRequest, count_progress
@@ -81,27 +82,27 @@ class Reached:
     def share(self, keys: Iterable[str]) -> float:
         return len(self.trials.intersection(keys)) / len(self.trials)
 
-    def unseen(self, keys: Iterable[str], most: int | None = None) -> list[str]:
+    def list_unseen(self, keys: Iterable[str], most: int | None = None) -> list[str]:
         """Return the drugs without a place: those of which no trial was read, and of the others those beyond `most`."""
-        read = set(keys)
-        counts = Counter({drug: len(read & trials) for drug, trials in self.drugs.items()})
+        read_keys = set(keys)
+        counts = Counter({drug: len(read_keys & trials) for drug, trials in self.drugs.items()})
         placed = [drug for drug, count in counts.most_common(most) if count]
         return [drug for drug in self.drugs if drug not in placed]
 
 
-def conditions() -> list[Condition]:
+def read_conditions() -> list[Condition]:
     rows = read_table("condition_names.tsv", "benchmarks")
     return [Condition(row["condition"], row["part"], tuple(row["names"].split("|"))) for row in rows]
 
 
-def titles_of(library: Library) -> dict[str, Evidence]:
+def list_trials(library: Library) -> dict[str, Evidence]:
     """Return the library's randomised trials by key."""
     lines, _ = library.search("*", tags=[[f"publication_types:{type_}" for type_ in TYPES]], most=EVERYTHING)
-    records = [_record_of(line) for line in lines]
+    records = [_make_record(line) for line in lines]
     return {record.key: record for record in records}
 
 
-def _record_of(line: str) -> Evidence:
+def _make_record(line: str) -> Evidence:
     row = parse_row(line)
     if isinstance(row, PublicationRow):
         return row.evidence("pubmed")
@@ -109,7 +110,7 @@ def _record_of(line: str) -> Evidence:
     return row.evidence()
 
 
-def due(condition: Condition, trials: Mapping[str, Evidence]) -> Reached:
+def find_due(condition: Condition, trials: Mapping[str, Evidence]) -> Reached:
     """Find the trials on a condition, and its drugs with two or more."""
     own = {key: record for key, record in trials.items() if condition.is_in(record.citation.title)}
     naming = [key for key, record in own.items() if find_drugs(f"{record.citation.title}. {record.content}")]
@@ -121,47 +122,48 @@ def due(condition: Condition, trials: Mapping[str, Evidence]) -> Reached:
     return Reached(condition, frozenset(naming), several)
 
 
-def candidates_in(asked: Question, pool: Sequence[Evidence]) -> list[Candidate]:
+def list_candidates(question: Question, pool: Sequence[Evidence]) -> list[Candidate]:
     """Return the drugs that records on the condition name as candidates with a verdict, the most named first."""
     keys: dict[str, list[str]] = {}
     for record in pool:
-        for drug in list_wanted_drugs(record, asked) if is_on_condition(record, asked) else ():
+        for drug in list_wanted_drugs(record, question) if is_on_condition(record, question) else ():
             keys.setdefault(drug, []).append(record.key)
     none = appraise_candidate([])
-    ordered = sorted(keys.items(), key=lambda each: (-len(each[1]), each[0]))
+    ordered = sorted(keys.items(), key=lambda item: (-len(item[1]), item[0]))
     return [Candidate(drug=drug, appraisal=none.model_copy(update={"supporting": own})) for drug, own in ordered]
 
 
-async def searched(question: str, transport: Transport, depth: Depth) -> list[str]:
+async def search_in_rounds(question: str, transport: Transport, depth: Depth) -> list[str]:
     """Search as a run does, round by round; return the records' keys in the order of reading."""
-    asked = parse_question(question)
+    parsed = parse_question(question)
     most = DEPTHS[depth]
     size = PAGES[depth]
     specialists = [Specialist(name=name, takes=("queries",)) for name in _SOURCES]
-    wanted = {
-        (name, query): None for name in _SOURCES for query in list_first_queries(asked, of_trials=name == "trials")
-    }
+    queries: dict[tuple[str, str], None] = {}
+    for name in _SOURCES:
+        for query in list_first_queries(parsed, of_trials=name == "trials"):
+            queries[name, query] = None
     replies = list[SourceReply]()
     pool = list[Evidence]()
     for iteration in range(1, ROUNDS + 1):
-        for name, query in wanted:
+        for name, query in queries:
             reply = await _next_page(_SOURCES[name](transport), preprocess_query(query), size, replies)
             replies += [] if reply is None else [reply]
-        pool = merge([record for reply in replies for record in reply.records])
+        pool = merge(chain.from_iterable(reply.records for reply in replies))
         state = count_progress(replies, pool, most)
         request = AssessmentRequest(
             question=question,
             iteration=iteration,
             searches=replies,
-            candidates=candidates_in(asked, pool),
+            candidates=list_candidates(parsed, pool),
             pool=len(pool),
             progress=state,
             records=[],
             specialists=specialists,
         )
-        planned = plan_round(asked, request.candidates, [], request).searches
-        wanted = dict.fromkeys((each.specialist, each.query) for each in planned)
-        if state.has_ended or not wanted:
+        planned = plan_round(parsed, request.candidates, [], request).searches
+        queries = dict.fromkeys((search.specialist, search.query) for search in planned)
+        if state.has_ended or not queries:
             break
     return [record.key for record in pool]
 
@@ -179,33 +181,38 @@ async def by_hand(condition: Condition, transport: Transport, most: int) -> list
     return [record.key for record in (await PubMed(transport).find(condition.query, most)).records]
 
 
-def show(title: str, found: Sequence[Reached]) -> None:
+def show(title: str, reached: Sequence[Reached]) -> None:
     """Print what was reached of a part."""
-    trials = sum(len(each.trials) for each in found)
-    drugs = sum(len(each.drugs) for each in found)
-    read = sum(len(each.read) for each in found) / len(found)
-    print(f"{title}: {len(found)} conditions, {trials:,} trials, {drugs} drugs with two or more, {read:.0f} read each")
-    _show_reached("run", found, [each.read for each in found], trials)
-    _show_reached("by hand", found, [each.by_hand for each in found], trials)
+    trials = sum(len(condition.trials) for condition in reached)
+    drugs = sum(len(condition.drugs) for condition in reached)
+    mean_read = sum(len(condition.read) for condition in reached) / len(reached)
+    print(
+        f"{title}: {len(reached)} conditions, {trials:,} trials, {drugs} drugs with two or more, "
+        f"{mean_read:.0f} read each"
+    )
+    _show_reached("run", reached, [condition.read for condition in reached], trials)
+    _show_reached("by hand", reached, [condition.by_hand for condition in reached], trials)
 
 
-def _show_reached(name: str, found: Sequence[Reached], read: Sequence[Sequence[str]], trials: int) -> None:
-    pairs = list(zip(found, read, strict=True))
-    hits = sum(len(each.trials.intersection(keys)) for each, keys in pairs)
-    mean = sum(each.share(keys) for each, keys in pairs) / len(pairs)
-    unseen = sum(len(each.unseen(keys)) for each, keys in pairs)
-    capped = sum(len(each.unseen(keys, DETAILED)) for each, keys in pairs)
+def _show_reached(
+    name: str, reached: Sequence[Reached], keys_by_condition: Sequence[Sequence[str]], trials: int
+) -> None:
+    pairs = list(zip(reached, keys_by_condition, strict=True))
+    hits = sum(len(condition.trials.intersection(keys)) for condition, keys in pairs)
+    mean = sum(condition.share(keys) for condition, keys in pairs) / len(pairs)
+    list_unseen = sum(len(condition.list_unseen(keys)) for condition, keys in pairs)
+    capped = sum(len(condition.list_unseen(keys, DETAILED)) for condition, keys in pairs)
     print(
         f"  {name:8} {hits / trials:.3f} of the trials ({mean:.3f} a condition); "
-        f"drugs without a record {unseen}, beyond {DETAILED} a condition {capped}"
+        f"drugs without a record {list_unseen}, beyond {DETAILED} a condition {capped}"
     )
 
 
-def landmarks(found: Mapping[str, Reached], held: frozenset[str]) -> None:
+def print_landmarks(reached: Mapping[str, Reached], held_keys: frozenset[str]) -> None:
     """Print which of the landmark trials that the library holds were reached."""
-    rows = [row for row in read_table("landmark_trials.tsv", "benchmarks") if row["condition"] in found]
-    there = [row for row in rows if row["record"] in held]
-    missed = [row for row in there if row["record"] not in found[row["condition"]].read]
+    rows = [row for row in read_table("landmark_trials.tsv", "benchmarks") if row["condition"] in reached]
+    there = [row for row in rows if row["record"] in held_keys]
+    missed = [row for row in there if row["record"] not in reached[row["condition"]].read]
     names = ", ".join(f"{row['trial']} ({row['condition']})" for row in missed)
     print(f"landmark trials: {len(there) - len(missed)} of {len(there)} reached{f'; not {names}' if names else ''}")
 
@@ -215,30 +222,32 @@ async def main() -> None:
     parser.add_argument("library", type=Path)
     parser.add_argument("--part", choices=[*PARTS, "both"], default="both")
     parser.add_argument("--depth", choices=list(DEPTHS), default="standard")
-    given = parser.parse_args()
-    library = open_library(given.library)
-    trials = titles_of(library)
-    chosen = [each for each in conditions() if given.part in (each.part, "both")]
-    found: dict[str, Reached] = {}
+    options = parser.parse_args()
+    library = open_library(options.library)
+    trials = list_trials(library)
+    chosen = [condition for condition in read_conditions() if options.part in (condition.part, "both")]
+    reached_by_name: dict[str, Reached] = {}
     for condition in chosen:
-        reached = due(condition, trials)
+        reached = find_due(condition, trials)
         async with Transport(Endpoints(library=library)) as transport:
-            reached.read = await searched(f"Which existing drugs treat {condition.name}?", transport, given.depth)
-            reached.by_hand = await by_hand(condition, transport, DEPTHS[given.depth])
-        found[condition.name] = reached
+            reached.read = await search_in_rounds(
+                f"Which existing drugs treat {condition.name}?", transport, options.depth
+            )
+            reached.by_hand = await by_hand(condition, transport, DEPTHS[options.depth])
+        reached_by_name[condition.name] = reached
         if reached.trials:
             shares = f"{reached.share(reached.read):.2f}, by hand {reached.share(reached.by_hand):.2f}"
             print(f"{condition.name:45} {len(reached.trials):4} trials: {shares}, {len(reached.read)} read", flush=True)
-    counted = [each for each in found.values() if each.trials]
+    counted = [reached_trials for reached_trials in reached_by_name.values() if reached_trials.trials]
     for part in PARTS:
-        own = [each for each in counted if each.condition.part == part]
+        own = [reached_trials for reached_trials in counted if reached_trials.condition.part == part]
         if own:
             show(part, own)
-    if given.part == "both":
+    if options.part == "both":
         show("both", counted)
     rows = read_table("landmark_trials.tsv", "benchmarks")
-    held = (_record_of(line).key for line in library.named(*(row["record"] for row in rows)))
-    landmarks(found, frozenset(held))
+    held_keys = (_make_record(line).key for line in library.named(*(row["record"] for row in rows)))
+    print_landmarks(reached_by_name, frozenset(held_keys))
 
 
 if __name__ == "__main__":

@@ -17,6 +17,7 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import product
 from pathlib import Path
 
 from benchmarks.conditions import FAMILIAR_DRUGS, TITLES, DrugsOf, Titles, draw_conditions, read_tables
@@ -31,25 +32,28 @@ Scores = Mapping[str, tuple[float | None, float]]
 """AUROC and P@10 by order."""
 
 
-def auroc(scores: Mapping[str, float], used: set[str]) -> float | None:
+def compute_auroc(scores: Mapping[str, float], used: set[str]) -> float | None:
     """The chance that a drug in use stands above another one; None where either kind is missing."""
     own = [scores[score] for score in scores if score in used]
     others = [scores[score] for score in scores if score not in used]
     if not own or not others:
         return None
-    return sum((a > b) + (a == b) / 2 for a in own for b in others) / len(own) / len(others)
+    wins = 0.0
+    for score, other in product(own, others):
+        wins += (score > other) + (score == other) / 2
+    return wins / len(own) / len(others)
 
 
-def precision(scores: Mapping[str, float], used: set[str], most: int = 10) -> float:
+def compute_precision(scores: Mapping[str, float], used: set[str], most: int = 10) -> float:
     """Of the first drugs, the share in use."""
-    first = sorted(scores, key=lambda each: (-scores[each], each))[:most]
-    return sum(each in used for each in first) / most
+    first = sorted(scores, key=lambda drug: (-scores[drug], drug))[:most]
+    return sum(drug in used for drug in first) / most
 
 
-def mean(values: Sequence[float | None]) -> float:
+def compute_mean(values: Sequence[float | None]) -> float:
     """Of those that are there."""
-    there = [each for each in values if each is not None]
-    return sum(there) / max(1, len(there))
+    present = [value for value in values if value is not None]
+    return sum(present) / max(1, len(present))
 
 
 def main() -> None:
@@ -64,36 +68,36 @@ def main() -> None:
     parser.add_argument("--engine", default="local")
     parser.add_argument("--out", type=Path, help="keeps the screening; a second call goes on with it")
     parser.add_argument("--seed", type=int, default=1)
-    asked = parser.parse_args()
-    tables, _ = read_tables(asked.folder)
-    titles = Titles.of(asked.library)
+    options = parser.parse_args()
+    tables, _ = read_tables(options.folder)
+    titles = Titles.of(options.library)
     curated = tables.curated
-    conditions = draw_conditions(titles, curated, asked.conditions, asked.seed, asked.titles, asked.drugs)
-    looked_at = set(draw_conditions(titles, curated, len(curated), asked.seed))
+    conditions = draw_conditions(titles, curated, options.conditions, options.seed, options.titles, options.drugs)
+    looked_at = set(draw_conditions(titles, curated, len(curated), options.seed))
     rest = {name: set[str]() for name in titles.conditions if not curated.get(name)}
-    further = draw_conditions(titles, rest, asked.conditions - len(conditions), asked.seed, asked.titles, 0)
+    further = draw_conditions(titles, rest, options.conditions - len(conditions), options.seed, options.titles, 0)
     print(f"    {len(conditions)} conditions with curated drugs, {len(further)} others")
     conditions += further
-    library = open_library(asked.library)
+    library = open_library(options.library)
     with tempfile.TemporaryDirectory() as temporary:
-        out = asked.out or Path(temporary)
-        engine = engine_of(asked.engine)
+        out = options.out or Path(temporary)
+        engine = engine_of(options.engine)
         reading = list[float]()
-        if asked.engine == "local":
-            engine = with_clock(engine, reading)
+        if options.engine == "local":
+            engine = time_reader(engine, reading)
         began = time.monotonic()
         worked = time.process_time()
-        done = screen(conditions, library, engine, out, most=asked.records)
+        done = screen(conditions, library, engine, out, most=options.records)
         wall = time.monotonic() - began
         processor_s = time.process_time() - worked
-        said = f"{done.records:,} records, {done.read.due:,} readings, {done.cells:,} drugs with a verdict"
-        print(f"    {len(done.keys)} conditions, {said}")
+        sizes = f"{done.records:,} records, {done.read.due:,} readings, {done.cells:,} drugs with a verdict"
+        print(f"    {len(done.keys)} conditions, {sizes}")
         if done.read.made:
             read_s = done.read.seconds
             print(f"    {wall:.0f} s, {read_s:.0f} s of them reading: {wall / read_s:.2f} times (due 1.2)")
         driver_s = processor_s - sum(reading)  # what no worker of a cluster takes over
-        each_s = driver_s / max(1, len(done.keys))
-        print(f"    serial: {each_s:.2f} s of processor time a condition outside reading (due 0.1)")
+        serial_s = driver_s / max(1, len(done.keys))
+        print(f"    serial: {serial_s:.2f} s of processor time a condition outside reading (due 0.1)")
         if reading:
             print(f"    a cluster gains at most {processor_s / driver_s:.1f} times")
         orders = rank_drugs(library, done, curated)
@@ -101,24 +105,24 @@ def main() -> None:
     for part in ("best known", "others"):
         own = [orders[order] for order in orders if parts[order] == part]
         for name in own[0] if own else ():
-            area = mean([scores[name][0] for scores in own])
-            share = mean([scores[name][1] for scores in own])
+            area = compute_mean([scores[name][0] for scores in own])
+            share = compute_mean([scores[name][1] for scores in own])
             print(f"    {len(own)} {part}, {name}: AUROC {area:.3f}, P@10 {share:.3f}")
 
 
-def with_clock(engine: Engine, spent: list[float]) -> Engine:
+def time_reader(engine: Engine, spent: list[float]) -> Engine:
     """An engine of this process that notes the processor seconds that its reader takes."""
 
     def run(units: Iterable[WorkUnit], worker: Worker) -> Iterator[tuple[str, Results]]:
         work = worker.work
 
-        async def timed(rows: Sequence[ReaderRow]) -> Results:
+        async def time_work(rows: Sequence[ReaderRow]) -> Results:
             began = time.process_time()
             results = await work(rows)
             spent.append(time.process_time() - began)
             return results
 
-        setattr(worker, "work", timed)  # noqa: B010  a method is not to be assigned
+        setattr(worker, "work", time_work)  # noqa: B010  a method is not to be assigned
         yield from engine(units, worker)
 
     return run
@@ -132,32 +136,34 @@ def rank_drugs(library: Library, done: Screening, curated: DrugsOf) -> dict[str,
         places[row["condition"]][row["drug"]] = 1 / int(row["place"])
         if row["certainty"] != NO_VERDICT:
             judged[row["condition"]].add(row["drug"])
-    named: dict[str, Counter[str]] = {}
+    counts_of: dict[str, Counter[str]] = {}
     for condition, keys in done.keys.items():
-        named[condition] = Counter()
+        counts_of[condition] = Counter()
         for record in library.by_numbers(keys, "pubmed"):
-            named[condition].update({name for name, *_ in Document.of(record).drugs})
-    total = sum(named.values(), Counter[str]())
+            counts_of[condition].update({name for name, *_ in Document.of(record).drugs})
+    total = sum(counts_of.values(), Counter[str]())
     rows = sum(total.values())
     ranked = dict[str, Scores]()
     for condition in done.keys:
         used = curated.get(condition, set())
-        held = named[condition]
-        if not used.intersection(held):
+        counts = counts_of[condition]
+        if not used.intersection(counts):
             continue
-        mine = {drug: places[condition].get(drug, 0.0) for drug in held}
-        size = sum(held.values())
+        mine = {drug: places[condition].get(drug, 0.0) for drug in counts}
+        size = sum(counts.values())
         npmi = {
             drug: math.log(count * rows / (size * total[drug])) / -math.log(count / rows) if count < rows else 1.0
-            for drug, count in held.items()
+            for drug, count in counts.items()
         }
         orders = {
             "screening": mine,
-            "its verdicts alone": {drug: mine[drug] * (drug in judged[condition]) for drug in held},
-            "how many records name a drug": {drug: float(count) for drug, count in held.items()},
+            "its verdicts alone": {drug: mine[drug] * (drug in judged[condition]) for drug in counts},
+            "how many records name a drug": {drug: float(count) for drug, count in counts.items()},
             "NPMI": npmi,
         }
-        ranked[condition] = {name: (auroc(each, used), precision(each, used)) for name, each in orders.items()}
+        ranked[condition] = {
+            name: (compute_auroc(scores, used), compute_precision(scores, used)) for name, scores in orders.items()
+        }
     return ranked
 
 

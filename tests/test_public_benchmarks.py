@@ -44,7 +44,7 @@ def test_without_any_file_every_set_is_named_and_nothing_fails(
 
 
 def test_a_set_that_breaks_hides_no_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def breaks(asked: public.Asked) -> None:
+    def breaks(asked: public.SetFiles) -> None:
         raise KeyError("text")
 
     held = public.BenchmarkSet("held", "", lambda asked: iter(["    1 of 1"]))

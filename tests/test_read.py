@@ -240,7 +240,7 @@ def test_a_record_without_drug_or_condition_is_read_for_each_that_it_names(tmp_p
 def test_a_bad_record_is_named_with_its_line_and_a_file_of_them_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("willowbark.teams.faces.read._TOLD_EVERY", 2)
+    monkeypatch.setattr("willowbark.teams.faces.read._PROGRESS_EVERY", 2)
     source, out = written(tmp_path / "in.jsonl"), tmp_path / "out"
     first, *others = source.read_text().splitlines()
     source.write_text("\n".join([first, "{torn", *others]))
