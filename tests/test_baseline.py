@@ -20,7 +20,7 @@ from pydantic import BaseModel
 
 from willowbark.agents.asking import ask
 from willowbark.agents.asking.drafts import JudgeDraft, ReportDraft
-from willowbark.agents.assessment import AssessmentRequest, progress
+from willowbark.agents.assessment import AssessmentRequest, count_progress
 from willowbark.agents.baseline import BaselineChatCompletionClient
 from willowbark.agents.baseline.assessing import assessment, make_draft
 from willowbark.agents.report.writing import DraftRequest
@@ -132,7 +132,7 @@ def to_assess(
         searches=searches,
         candidates=appraise_candidates(parse_question(question), records),
         pool=len(records),
-        progress=progress(searches, records, most),
+        progress=count_progress(searches, records, most),
         records=list(records),
         specialists=SPECIALISTS,
     )

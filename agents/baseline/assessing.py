@@ -12,9 +12,15 @@ from willowbark.agents.findings import Specialist
 from willowbark.agents.report.writing import DraftRequest
 from willowbark.tools.appraisal import Direction
 from willowbark.tools.appraisal.appraised import AppraisedRecord
-from willowbark.tools.appraisal.candidates import Candidate, known_drugs, select_shown
+from willowbark.tools.appraisal.candidates import Candidate, list_drugs_in_use, select_for_display
 from willowbark.tools.appraisal.certainty import OPTIMAL_SIZE, AppraisedItem, appraise_candidate, count_participants
-from willowbark.tools.lexicon import canonical_class, canonical_condition, canonical_drug, class_members, find_drugs
+from willowbark.tools.lexicon import (
+    canonical_class,
+    canonical_condition,
+    canonical_drug,
+    find_drugs,
+    list_class_members,
+)
 from willowbark.tools.lexicon.drugs import belongs_to_class
 from willowbark.tools.questions import Question, parse_question, preprocess_query
 from willowbark.tools.questions.trials import list_trial_queries, narrow_to_randomised
@@ -131,7 +137,7 @@ def assessment(request: AssessmentRequest) -> JudgeDraft:
 
     # Drugs listed for the condition by databases, without a record read or a search made.
     appraised = {candidate.drug for candidate in decided}
-    listed = [drug for drug in known_drugs(question, request.records) if drug not in appraised]
+    listed = [drug for drug in list_drugs_in_use(question, request.records) if drug not in appraised]
     if question.drug_classes:
         listed = [drug for drug in listed if belongs_to_class(drug, (), question.drug_classes)]
     untried = _find_unasked(listed, {search.query for search in request.searches})
@@ -236,7 +242,7 @@ def plan_round(
             why = f"No drug with evidence on {about} was found."
             plan.ask(name_gap("a drug with evidence", []), why, _drop_searched(whole, searched), "queries")
         for name in question.drug_classes:
-            members = _drop_searched(_combine_drugs(class_members(name), condition), searched)
+            members = _drop_searched(_combine_drugs(list_class_members(name), condition), searched)
             why = f"Records that name {name} by their own names alone."
             plan.ask(name_gap("further records", [name]), why, members, "queries")
         undecided = [candidate.drug for candidate in candidates if not candidate.has_verdict]
@@ -340,7 +346,7 @@ MAX_UNDECIDED = 2  # records without a verdict whose full text is quoted for a c
 def make_draft(request: DraftRequest) -> ReportDraft:
     """Draft a report from the records of a request; equal requests get equal drafts."""
     by_key = {record.key: record for record in request.records}
-    decided = select_shown(request.candidates, MAX_CANDIDATES)
+    decided = select_for_display(request.candidates, MAX_CANDIDATES)
     return ReportDraft(claims=list(chain.from_iterable(_list_claims(candidate, by_key) for candidate in decided)))
 
 
