@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from willowbark.tools.appraisal import AppraisedItem, Direction, appraise_candidate
+from willowbark.tools.appraisal.certainty import CertaintyLevel, find_outcome, lower_level
 from willowbark.tools.reading.reading import StudyDesign
 
 LEVELS = ["very_low", "low", "moderate", "high"]
@@ -235,6 +236,11 @@ REVIEW = item(key="pmid:50", design="systematic_review", size=900)
             "high",
             "Inconsistency: 1 of 4 studies contradict (10% of participants).",
         ),
+        (
+            [*several(2, size=384), *several(1, "contradicts", size=192)],
+            "high",
+            "Inconsistency: 1 of 3 studies contradict (20% of participants).",
+        ),
         ([*several(3), *several(1, "contradicts")], "moderate", "(25% of participants) (-1)."),
         ([*several(2), *several(2, "contradicts")], "low", "(50% of participants) (-2)."),
         (
@@ -264,6 +270,7 @@ def test_each_step_is_written_out(evidence: list[AppraisedItem], level: str, rea
         ([*several(2), *several(3, "contradicts")], False),
         ([replace(REVIEW, direction=Direction.contradicts)], True),
         ([*several(2), replace(REVIEW, direction=Direction.contradicts)], True),
+        ([*several(3), replace(REVIEW, direction=Direction.contradicts)], True),
         ([*several(4), replace(REVIEW, direction=Direction.contradicts)], False),
         ([replace(REVIEW, sample_size=1200), replace(REVIEW, key="pmid:5", direction=Direction.contradicts)], False),
     ],
@@ -288,3 +295,34 @@ def test_a_stopped_trial_and_an_unchecked_record_are_said() -> None:
 )
 def test_a_study_is_rated_with_those_of_its_kind(design: str, tier: str) -> None:
     assert item(design=StudyDesign(design)).tier == tier
+
+
+@pytest.mark.parametrize(
+    ("support", "contradicting", "missed", "outcome"),
+    [
+        (0, 0, 0, "undecided"),
+        (1, 0, 0, "supported"),
+        (4, 1, 0, "supported"),
+        (3, 1, 0, "mixed"),
+        (3, 0, 1, "mixed"),
+        (0, 2, 0, "failed"),
+        (0, 1, 0, "missed"),
+        (0, 0, 3, "missed"),
+    ],
+)
+def test_a_quarter_against_makes_studies_mixed(support: int, contradicting: int, missed: int, outcome: str) -> None:
+    assert find_outcome(support, contradicting, missed, is_refuted=False) == outcome
+    assert find_outcome(support, contradicting, missed, is_refuted=True) == "failed"
+
+
+def test_of_a_judges_level_and_the_computed_one_the_lower_counts() -> None:
+    appraised = appraise_candidate(several(1, size=999))
+    assert appraised.certainty.level is CertaintyLevel.moderate
+
+    lower = lower_level(appraised, CertaintyLevel.low, "small and old").certainty
+    assert (lower.level, lower.computed, lower.judged) == ("low", "moderate", "low")
+    assert lower.steps[-1] == "Judge: low, where the rules come to moderate: small and old"
+    for judged in (CertaintyLevel.moderate, CertaintyLevel.high):
+        kept = lower_level(appraised, judged, "large").certainty
+        assert (kept.level, kept.judged) == ("moderate", judged)
+        assert kept.steps == appraised.certainty.steps

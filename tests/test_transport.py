@@ -1,6 +1,7 @@
 """What is tried again, how long, and what never leaves the house."""
 
 import asyncio
+import gc
 import json
 import logging
 import random
@@ -517,6 +518,21 @@ async def test_one_who_gives_up_waiting_takes_nothing_from_another() -> None:
     await asyncio.sleep(0)
     impatient.cancel()
     assert await patient == {"a": "A"}
+
+
+async def test_a_failure_that_nobody_waits_for_any_more_is_no_unhandled_one() -> None:
+    shelf, ask, unhandled = Shelf(), Asked(failures=1), list[str]()
+    asyncio.get_running_loop().set_exception_handler(lambda _, told: unhandled.append(str(told["message"])))
+    gone = asyncio.ensure_future(shelf.take("x", ["a"], ask))
+    await asyncio.sleep(0)
+    gone.cancel()
+    del gone
+    for _ in range(5):
+        await asyncio.sleep(0)
+    gc.collect()
+
+    assert ask.asked == [["a"]]
+    assert unhandled == []
 
 
 async def test_those_who_queue_go_on_in_the_order_in_which_they_came() -> None:

@@ -105,6 +105,12 @@ class ExchangeLog:
         self.exchanges.append(replace(exchange, body=b""))
 
 
+def _retrieve_failure(task: asyncio.Task[Any]) -> None:
+    """Take note of a task's failure: whoever asked may be gone, or raises that of another task."""
+    if not task.cancelled():
+        task.exception()
+
+
 class Shelf:
     """Items requested so far, by kind and name; shared by all sources and agents of a run."""
 
@@ -134,7 +140,9 @@ class Shelf:
                 raise
 
         if fresh:
-            self._asked.update(dict.fromkeys(((kind, name) for name in fresh), asyncio.create_task(ask_now())))
+            task = asyncio.create_task(ask_now())
+            task.add_done_callback(_retrieve_failure)
+            self._asked.update(dict.fromkeys(((kind, name) for name in fresh), task))
         tasks = {name: self._asked[kind, name] for name in distinct}
 
         async def collect() -> dict[str, T]:

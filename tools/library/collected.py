@@ -127,7 +127,7 @@ class CollectedEvidence:
         terms = _build_expression(query)
         with self._lock:
             windows = self._database.execute(_PASSAGES, (terms, _RANKED)).fetchall()
-            ranks = {number: at for at, (number, _) in enumerate(self._database.execute(_RECORDS, (terms, _RANKED)))}
+            ranks = {number: at for at, number in enumerate(self._rank_records(query))}
             matching = self._database.execute("SELECT count(*) FROM whole WHERE whole MATCH ?", (terms,)).fetchone()[0]
             scored = []
             for at, (window, text, section) in enumerate(windows):
@@ -147,12 +147,24 @@ class CollectedEvidence:
 
     def _best_records(self, query: str, most: int) -> list[Evidence]:
         with self._lock:
-            rows = self._database.execute(_RECORDS, (_build_expression(query), min(most, _RANKED))).fetchall()
-            best = rows[0][1] if rows else 1.0
             return [
-                self._record(number).model_copy(update={"relevance": round(min(1.0, score / best), 4)})
-                for number, score in rows
+                self._record(number).model_copy(update={"relevance": round(relevance, 4)})
+                for number, relevance in [*self._rank_records(query).items()][:most]
             ]
+
+    def _rank_records(self, query: str) -> dict[int, float]:
+        """Return the relevance of the best records: by the question's own words, then by other names of what it names.
+
+        In one ranking, the many names of one condition would count for more than all other words.
+        """
+        relevance: dict[int, float] = {}
+        for has_other_names in (False, True):
+            expression = _build_expression(query, has_other_names=has_other_names)
+            rows = self._database.execute(_RECORDS, (expression, _RANKED)).fetchall() if expression else []
+            highest = min(relevance.values(), default=1.0)
+            for number, score in rows:
+                relevance.setdefault(number, min(1.0, score / rows[0][1]) * highest)
+        return relevance
 
     def _record(self, number: int) -> Evidence:
         row = self._database.execute("SELECT evidence FROM collected WHERE id = ?", (number,)).fetchone()
@@ -195,8 +207,15 @@ def _list_names(record: Evidence) -> list[str]:
     return sorted({record.key, *record.identifiers, *record.record.same_as})
 
 
-def _build_expression(query: str) -> str:
+def _build_expression(query: str, *, has_other_names: bool = True) -> str:
     """Build the FTS5 expression: any word of a question in either English, or another name of what it names.
+
+    Args:
+        query: the question.
+        has_other_names: whether other names of its conditions and outcomes are searched, beside those of its drugs.
+
+    Returns:
+        The expression; empty where only other names would be found and are not searched.
 
     >>> _build_expression("What is known of Inderal in anaemia?")
     '"inderal" OR "anaemia" OR "propranolol" OR "anemia" OR "anemic" OR "anaemic"'
@@ -206,11 +225,12 @@ def _build_expression(query: str) -> str:
     names: list[str] = []
     for drug in find_drugs(query)[:_MAX_DRUGS]:
         names += common_drug_names(drug.name)
-    names += islice(list_other_names(query), _MAX_NAMES)
+    others = list(islice(list_other_names(query), _MAX_NAMES))
+    names += others if has_other_names else []
     terms = dict.fromkeys([*words, *(" ".join(content_words(name)) for name in names)])
     for term in list(terms):
         terms |= dict.fromkeys(_list_spellings(term))
-    if not terms:
+    if not terms and not others:
         raise UsageError(f"{query.strip()[:80]!r} names nothing to look for: name a drug, a condition, an outcome")
     return " OR ".join(f'"{term}"' for term in terms)
 
