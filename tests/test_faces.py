@@ -52,7 +52,7 @@ async def on_the_page() -> str:
     runs = LiveRuns(RunOptions())
     run = await runs.ask({"question": QUESTION})
     while run.outcome is None:
-        await run.changed(60)
+        await run.wait_for_change(60)
     await runs.settle(1)
     return (run.folder.path / "report.json").read_text(encoding="utf-8")
 
@@ -72,6 +72,7 @@ async def by_a_team_loaded_from_json() -> str:
 async def over_mcp() -> str:
     async with Transport(Endpoints(library=open_library("bundled"))) as transport:
         served = Server(Settings.load(), transport, Path("ledger.db"))
+        served.patience_s = 1_000  # for a busy machine
         async with connect(served) as client:
             answer = (await client.call_tool("research", {"question": QUESTION})).data or {}
             return await client.read(answer["report"].replace(".md", ".json"))

@@ -35,7 +35,7 @@ from willowbark.teams.faces.mcp import (
     find_first_day,
     list_papers,
 )
-from willowbark.teams.guard import COOKIE, cookie_of
+from willowbark.teams.guard import COOKIE, derive_cookie
 from willowbark.teams.ledger import DEFAULT_PATH, Ledger
 from willowbark.tools.http.attempts import RetryPolicy
 from willowbark.tools.http.endpoints import Endpoints
@@ -421,7 +421,7 @@ async def test_http_takes_those_who_have_the_token_and_no_page_of_another_site(u
         for headers in ({"Host": "evil.invalid"}, {"Origin": "http://localhost:3000"}):
             refused.append((await http.post(url, json=hello, headers=headers)).status_code)
     async with httpx.AsyncClient(timeout=60) as http:
-        by_cookie = {"Cookie": f"{COOKIE}={cookie_of(TOKEN)}"}  # cookies are for pages
+        by_cookie = {"Cookie": f"{COOKIE}={derive_cookie(TOKEN)}"}  # cookies are for pages
         for headers in ({}, {"Authorization": "Bearer wrong"}, {"Authorization": TOKEN}, by_cookie):
             refused.append((answer := await http.post(url, json=hello, headers=headers)).status_code)
             assert TOKEN_VARIABLE in answer.text

@@ -1,5 +1,7 @@
 """Orders to machines are told from reports of studies: the former are set aside, the latter stay as they are."""
 
+import re
+
 import pytest
 from faults.bundled import bundled_publications
 from faults.payloads import PAYLOADS
@@ -10,8 +12,10 @@ from willowbark.tools.reading.screening import (
     addressed_to_machines,
     folded,
     is_addressed_to_machines,
+    letters_of,
     readable,
     set_aside,
+    signs_by_kind,
 )
 from willowbark.tools.records.enclosure import visible
 from willowbark.tools.records.evidence import Citation, Evidence
@@ -142,6 +146,16 @@ def test_a_record_is_read_without_orders_in_title_text_or_reason() -> None:
     assert read.content.split() == f"Propranolol in migraine. {RESULT}".split()
     assert "why_stopped" not in read.metadata
     assert read.content.removeprefix(read.citation.title).strip() == RESULT
+
+
+@pytest.mark.parametrize("kind", ["sign", "words", "tongue"])
+@given(data=st.data())
+def test_any_match_of_a_pattern_holds_some_of_its_letters(kind: str, data: st.DataObject) -> None:
+    sign = data.draw(st.sampled_from(signs_by_kind()[kind]))
+    text = data.draw(st.from_regex(re.compile(f"(?:{sign.pattern})", re.IGNORECASE)))
+
+    assert sign.holds
+    assert sign.may_be_in(letters_of(folded(text) if kind != "tongue" else text))
 
 
 def test_what_is_set_aside_leaves_every_other_character_in_its_place() -> None:

@@ -146,7 +146,7 @@ def test_what_is_under_way_when_a_budget_ends_is_kept() -> None:
     class Slow(TrainedReader):
         at_once = 2
 
-        async def read(self, rows: Sequence[ReaderRow]) -> Results:
+        async def work(self, rows: Sequence[ReaderRow]) -> Results:
             await asyncio.sleep(0.01 * len(rows))
             return [*rows], []
 

@@ -15,8 +15,8 @@ from faults.breakage import FaultyServer
 from faults.plan import Fault, FaultPlan
 from faults.server import SourceServer
 
-from willowbark.teams.screening import course, read_names, screen
-from willowbark.teams.screening.engines import Results, TrainedReader, WorkUnit, engine_of, read_here
+from willowbark.teams.screening import conditions, course, read_names, screen
+from willowbark.teams.screening.engines import Results, TrainedReader, Worker, WorkUnit, engine_of, read_here
 from willowbark.teams.screening.tables import TableFolder
 from willowbark.tools.appraisal import stored
 from willowbark.tools.errors import UsageError
@@ -37,7 +37,10 @@ class Counting:
         self.read: list[str] = []
         self.last = last
 
-    def __call__(self, units: Iterable[WorkUnit], reader: TrainedReader) -> Iterator[tuple[str, Results]]:
+    def __call__(self, units: Iterable[WorkUnit], reader: Worker) -> Iterator[tuple[str, Results]]:
+        if not isinstance(reader, TrainedReader):
+            yield from read_here(units, reader)
+            return
         for number, (name, found) in enumerate(read_here(units, reader)):
             if number == self.last:
                 raise KeyboardInterrupt
@@ -137,9 +140,9 @@ def test_one_drug_can_be_asked_of_all_conditions(tmp_path: Path) -> None:
 def test_a_conclusion_takes_its_readings_from_the_table(
     undisturbed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    own = course.load_reader()
+    own = stored.load_reader()
     reads_nothing = SimpleNamespace(name=own.name, version=own.version)
-    monkeypatch.setattr(course, "load_reader", lambda: reads_nothing)
+    monkeypatch.setattr(conditions, "load_reader", lambda: reads_nothing)
     monkeypatch.setattr(stored, "load_reader", lambda: reads_nothing)
     shutil.copytree(undisturbed, tmp_path, dirs_exist_ok=True)
     assert screen(CONDITIONS[:1], open_library("bundled"), read_here, tmp_path).cells > 0

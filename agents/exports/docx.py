@@ -20,7 +20,7 @@ from docx.shared import Length, Mm, Pt
 from docx.text.paragraph import Paragraph as WordParagraph
 
 from ..report.forms import blocks as nodes
-from ..report.forms import line
+from ..report.forms import write_on_one_line
 from ..report.forms.blocks import Block, TreeNode, flow, spans
 from .paper import MILLIMETRES, choose_paper_size
 
@@ -68,8 +68,8 @@ def make_document(tree: nodes.ReportTree, report: "ResearchReport", *, is_chapte
     word = docx.Document()
     properties = word.core_properties
     when = report.generated_at.replace(tzinfo=None)
-    properties.title = line(report.title)[:255]
-    properties.subject = line(report.research_question)[:255]
+    properties.title = write_on_one_line(report.title)[:255]
+    properties.subject = write_on_one_line(report.research_question)[:255]
     properties.author = properties.last_modified_by = "Willowbark"
     properties.comments = ""
     properties.language = "en"
@@ -80,8 +80,8 @@ def make_document(tree: nodes.ReportTree, report: "ResearchReport", *, is_chapte
         word.styles[name].font.size = Pt(size)
         word.styles[name].paragraph_format.space_after = Pt(3)
         word.styles[name].paragraph_format.line_spacing = _LINE_SPACING
-    word.add_heading(line(tree.title), 0)
-    word.add_paragraph().add_run(line(tree.question)).italic = True
+    word.add_heading(write_on_one_line(tree.title), 0)
+    word.add_paragraph().add_run(write_on_one_line(tree.question)).italic = True
     before, after = ((), tree.sections) if is_chaptered else (tree.sections[:1], tree.sections[1:])
     appendix = (tree.appendix,) if tree.appendix else ()
     _write(word, (*tree.opening, *before), 1)
@@ -139,7 +139,7 @@ def _write_contents(word: WordDocument, sections: Iterable[nodes.Section]) -> No
         entry = word.add_paragraph(style="Normal")
         entry.paragraph_format.space_after = Pt(0)
         entry.paragraph_format.tab_stops.add_tab_stop(TEXT_WIDTH, WD_TAB_ALIGNMENT.RIGHT, WD_TAB_LEADER.DOTS)
-        _add_link(entry, line(section.title), f"_{section.id}")
+        _add_link(entry, write_on_one_line(section.title), f"_{section.id}")
         entry.add_run("\t")
         _add_field(entry, f"PAGEREF _{section.id} \\h", "")
     word.add_paragraph().paragraph_format.space_after = Pt(0)
@@ -187,12 +187,12 @@ def _write(word: WordDocument, blocks: Iterable[Block], level: int) -> None:
     for block in blocks:
         match block:
             case nodes.Section():
-                note = f" ({line(block.note)})" if block.note else ""
-                heading = word.add_heading(f"{line(block.title)}{note}", min(level, 9))
+                note = f" ({write_on_one_line(block.note)})" if block.note else ""
+                heading = word.add_heading(f"{write_on_one_line(block.title)}{note}", min(level, 9))
                 _mark(heading, f"_{block.id}", len(word.paragraphs))
                 _write(word, block.blocks, level + 1)
             case nodes.Details():
-                word.add_paragraph().add_run(line(block.summary)).bold = True
+                word.add_paragraph().add_run(write_on_one_line(block.summary)).bold = True
                 _write(word, block.blocks, level)
             case nodes.Paragraph():
                 _add_runs(word.add_paragraph(), block.content)
@@ -211,9 +211,9 @@ def _write(word: WordDocument, blocks: Iterable[Block], level: int) -> None:
                 from ..pictures import plots  # noqa: PLC0415  needs another extra
 
                 shape = word.add_picture(io.BytesIO(plots.draw(block.plot, "png")), TEXT_WIDTH)
-                shape._inline.docPr.set("descr", line(block.plot.description))
+                shape._inline.docPr.set("descr", write_on_one_line(block.plot.description))
                 word.paragraphs[-1].paragraph_format.keep_with_next = True
-                word.add_paragraph(line(block.plot.caption), style="Caption")
+                word.add_paragraph(write_on_one_line(block.plot.caption), style="Caption")
             case nodes.Table():
                 _write_table(word, block)
 
@@ -225,14 +225,14 @@ def _write_list(word: WordDocument, block: nodes.Items, depth: int = 1) -> None:
         paragraph = word.add_paragraph(style=style)
         if block.look in ("steps", "references"):
             paragraph.add_run(f"{number}.\t").font.size = size
-        inner = nodes.lists_in(item)
+        inner = nodes.find_lists(item)
         _add_runs(paragraph, [node for node in item if node not in inner], size)
         for sublist in inner:
             _write_list(word, sublist, depth + 1)
 
 
 def _write_table(word: WordDocument, block: nodes.Table) -> None:
-    word.add_paragraph(line(block.caption), style="Caption").paragraph_format.keep_with_next = True
+    word.add_paragraph(write_on_one_line(block.caption), style="Caption").paragraph_format.keep_with_next = True
     if block.is_wide:
         for group in block.groups:
             if group.title:
@@ -269,7 +269,7 @@ def _write_table(word: WordDocument, block: nodes.Table) -> None:
 
 def _add_runs(paragraph: WordParagraph, content: Iterable[TreeNode], size: Length | None = None) -> None:
     for node in spans(content):
-        run = paragraph.add_run(line(f" {node.text}" if isinstance(node, nodes.Cite) else node.text))
+        run = paragraph.add_run(write_on_one_line(f" {node.text}" if isinstance(node, nodes.Cite) else node.text))
         run.font.size = size
         if isinstance(node, nodes.Text):
             run.bold = node.style in ("strong", "flag", "mark") or None

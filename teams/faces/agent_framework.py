@@ -24,7 +24,7 @@ from willowbark.agents.report.model import ResearchReport
 from willowbark.tools.errors import UsageError
 
 from ..ledger import DEFAULT_PATH, Ledger
-from ..ledger.run_ids import new_run_id
+from ..ledger.run_ids import make_run_id
 from ..run.choices import RunChoices
 from ..run.options import RunOptions
 from ..run.research import RunFailed, research_stream
@@ -73,7 +73,7 @@ class WillowbarkAgent(BaseAgent):
         if run_id is not None:
             yield self._update_of(await self._ask_run(question, run_id))
             return
-        run_id = self._options.run_id or new_run_id(question)
+        run_id = self._options.run_id or make_run_id(question)
         options = self._options.model_copy(update={"question": question, "run_id": run_id})
         problem = "the run ended without a report"
         async with aclosing(research_stream(options)) as events:

@@ -25,10 +25,10 @@ from pydantic import AliasChoices, BaseModel, ConfigDict, Field, ValidationError
 from pydantic.json_schema import GenerateJsonSchema
 
 from willowbark import __version__
-from willowbark.agents.autogen import CancellationToken, tools_of
+from willowbark.agents.autogen import CancellationToken, list_tools_of
 from willowbark.agents.baseline import BaselineChatCompletionClient
 from willowbark.agents.findings import EvidenceDigest
-from willowbark.agents.report.charts import count_studies, forest_plots_of
+from willowbark.agents.report.charts import count_studies, draw_forest_plots
 from willowbark.agents.report.content import DISCLAIMER
 from willowbark.agents.report.follow_up import AnswerWithin
 from willowbark.agents.report.model import ResearchReport
@@ -39,7 +39,7 @@ from willowbark.tools.errors import MissingExtra, SearchError, WillowbarkError
 from willowbark.tools.http.transport import Transport
 from willowbark.tools.questions import preprocess_query
 from willowbark.tools.reading.screening import readable
-from willowbark.tools.reading.sections import excerpted, places
+from willowbark.tools.reading.sections import make_excerpt, places
 from willowbark.tools.records.card import STUDIES
 from willowbark.tools.records.enclosure import GUIDANCE, new_marker, one_line, visible
 from willowbark.tools.records.evidence import Evidence, merge
@@ -60,15 +60,15 @@ from willowbark.tools.toolbox import (
 from willowbark.tools.wording import capital, counted
 from willowbark.tools.works.trust import flags_of
 
-from ..config import DEPTHS, Depth, Settings, wording_of
+from ..config import DEPTHS, Depth, Settings, format_problem
 from ..events import AgentEvent
-from ..guard import Guarded, Tokened, listening_at, serve_app, tell_token, token_from
+from ..guard import Guarded, Tokened, listen_at, read_token, serve_app, tell_token
 from ..ledger import Ledger, LedgerError
-from ..ledger.run_ids import new_run_id
+from ..ledger.run_ids import make_run_id
 from ..research_team import default_participants
 from ..run.changes import ChangeRequest
 from ..run.correcting import ask_changes
-from ..run.history import runs_in_ledger, stored_report
+from ..run.history import list_ledger_runs, load_stored_report
 from ..run.options import RunOptions
 from ..run.research import research_stream, resume_stream
 from ..run.within import ask_within
@@ -358,7 +358,7 @@ class Server(SdkServer):
         ]
         self._offers: dict[str, tuple[ListedTool, type[BaseModel], Callable[[Any, TellProgress], _ToolResult]]] = {}
         for member in default_participants(BaselineChatCompletionClient(), settings):
-            for tool in tools_of(member) if isinstance(member, SpecialistAgent) else ():
+            for tool in list_tools_of(member) if isinstance(member, SpecialistAgent) else ():
                 if isinstance(tool, EvidenceTool):
                     self._offer_tool(tool)
                 if isinstance(tool, GetPaper):
@@ -376,7 +376,7 @@ class Server(SdkServer):
         def list_runs() -> str:
             """The runs of this workspace, the latest first."""
             columns = {"run_id", "question", "status", "stop_reason", "created_at", "rounds", "model", "cost_usd"}
-            runs = [run.model_dump(mode="json", include=columns) for run in runs_in_ledger(self._ledger)]
+            runs = [run.model_dump(mode="json", include=columns) for run in list_ledger_runs(self._ledger)]
             return json.dumps(runs, ensure_ascii=False)
 
         @self.resource(f"{_RUNS}/{{run_id}}/report.md", name="report.md", mime_type="text/markdown")
@@ -426,7 +426,7 @@ class Server(SdkServer):
         try:
             values = args.model_validate(arguments)
         except ValidationError as error:
-            wrong = [f"{'.'.join(map(str, e['loc'])) or 'arguments'}: {wording_of(e)}" for e in error.errors()]
+            wrong = [f"{'.'.join(map(str, e['loc'])) or 'arguments'}: {format_problem(e)}" for e in error.errors()]
             fields = [f"{field} ({info.description})" for field, info in args.model_fields.items()]
             raise ToolError(f"{'; '.join(wrong)}. The arguments are {', '.join(fields)}.") from None
         try:
@@ -447,12 +447,13 @@ class Server(SdkServer):
     def _read_report(self, run_id: str) -> ResearchReport:
         """Read a run's report for a client that asks for it as a resource; it is sent the message of an error."""
         try:
-            return self._report_of(run_id)
+            return self._load_report(run_id)
         except WillowbarkError as error:
             raise ResourceError(str(error)) from error
 
-    def _report_of(self, run_id: str) -> ResearchReport:
-        if (report := stored_report(run_id, self._ledger)) is None:
+    def _load_report(self, run_id: str) -> ResearchReport:
+        report = load_stored_report(run_id, self._ledger)
+        if report is None:
             raise LedgerError(f"run {run_id} has no report yet; `research` with this run_id finishes it")
         return report
 
@@ -527,7 +528,7 @@ class Server(SdkServer):
 
         replies = await asyncio.gather(*map(ask, self._sources))
         _raise_failed(replies)
-        records = rank(query, merge(record for reply in replies for record in reply.records))
+        records = rank(query, merge(chain.from_iterable(reply.records for reply in replies)))
         failed = [f"{reply.source}: {', '.join(reply.warnings)}" for reply in replies if reply.status in _WAYS_OUT]
         hits = Hits(results=[_hit(record) for record in records], failed=failed)
         while len(text := hits.model_dump_json().encode()) > MOST_BYTES:
@@ -546,7 +547,7 @@ class Server(SdkServer):
         return whole.model_dump_json(), whole
 
     async def _fetch_record(self, args: FetchArgs) -> Fetched:
-        record = await self._record(args.id, full_text=args.part is not None)
+        record = await self._look_up_record(args.id, full_text=args.part is not None)
         if record is None:
             raise ToolError(f"there is no record {args.id}; take an id from `search`")
         marks = _list_marks(record)
@@ -569,7 +570,7 @@ class Server(SdkServer):
 
     async def _fetch_run(self, args: FetchArgs) -> Fetched:
         run_id = args.id.removeprefix("run:")
-        report = await asyncio.to_thread(self._report_of, run_id)
+        report = await asyncio.to_thread(self._load_report, run_id)
         markdown = report.to_markdown()
         appendix = report.to_appendix()
         sections = {"report": markdown, "appendix": appendix, **split_parts(markdown)}
@@ -577,7 +578,7 @@ class Server(SdkServer):
         hit = Hit(id=args.id, title=report.title, url=f"{_RUNS}/{run_id}/report.md")
         return Fetched(hit, text, {"parts": "; ".join(sections), "date": f"{report.generated_at:%Y-%m-%d}"})
 
-    async def _record(self, name: str, *, full_text: bool = False) -> Evidence | None:
+    async def _look_up_record(self, name: str, *, full_text: bool = False) -> Evidence | None:
         """Look up a record by its key, PMID or NCT number, with its open full text if wanted; None if there is none."""
         kind, _, number = name.rpartition(":")
         if kind in ("doi", "pmcid"):
@@ -594,7 +595,7 @@ class Server(SdkServer):
 
     async def chart(self, args: ChartArgs, _: TellProgress) -> tuple[str, bytes]:
         """A picture of a run's evidence, as PNG, and the same in words."""
-        report = self._report_of(args.run_id)
+        report = self._load_report(args.run_id)
         try:
             from willowbark.agents.pictures import plots  # noqa: PLC0415  an extra, and slow to load
         except ImportError:
@@ -604,7 +605,7 @@ class Server(SdkServer):
             if counts is None:
                 raise ToolError(f"run {args.run_id} found no drug with a result; there is nothing to draw")
             return counts.description, plots.draw_counts(counts)
-        pictures = forest_plots_of(report, args.drug)
+        pictures = draw_forest_plots(report, args.drug)
         if not pictures:
             names = ", ".join(candidate.name for candidate in report.candidates) or "none"
             raise ToolError(
@@ -648,7 +649,7 @@ class Server(SdkServer):
     def _start(self, args: ResearchArgs) -> ResearchRun:
         """Start or resume a run, which goes on without its client."""
         earlier = args.run_id or (None if args.again else self._asked.get(_make_question_key(args)))
-        run = ResearchRun(earlier or new_run_id(args.question or ""))
+        run = ResearchRun(earlier or make_run_id(args.question or ""))
         run.task = asyncio.create_task(self._follow(args, run, is_new=earlier is None))
         run.task.add_done_callback(_note_failure)
         self._known[run.run_id] = run
@@ -690,7 +691,7 @@ class Server(SdkServer):
                 new = RunOptions(settings=self._settings, **args.model_dump(exclude={"run_id", "again"}))
                 stream = research_stream(new, ledger=ledger, run_id=run.run_id, **choices)
             elif ledger.run(run.run_id).status == "complete":
-                return self._report_of(run.run_id)
+                return self._load_report(run.run_id)
             else:
                 stream = resume_stream(run.run_id, ledger, **choices)
             async with aclosing(stream):
@@ -795,16 +796,16 @@ def find_first_day(span: str, today: date) -> date:
 
 def list_papers(reply: SourceReply) -> FoundPapers:
     """Return a reply's records as data of at most `FOUND_BYTES`, with as much of the abstracts as fits."""
-    papers_found = FoundPapers(query=reply.query, count=0, total=reply.total, papers=[])
+    answer = FoundPapers(query=reply.query, count=0, total=reply.total, papers=[])
     for length in ABSTRACTS:
         papers = [_make_paper(record, length) for record in reply.records]
-        papers_found = FoundPapers(query=reply.query, count=len(papers), total=reply.total, papers=papers)
-        if len(papers_found.model_dump_json().encode()) <= FOUND_BYTES:
-            return papers_found
-    while papers_found.papers and len(papers_found.model_dump_json().encode()) > FOUND_BYTES:
-        papers = papers_found.papers[:-1]
-        papers_found = papers_found.model_copy(update={"papers": papers, "count": len(papers), "truncated": True})
-    return papers_found
+        answer = FoundPapers(query=reply.query, count=len(papers), total=reply.total, papers=papers)
+        if len(answer.model_dump_json().encode()) <= FOUND_BYTES:
+            return answer
+    while answer.papers and len(answer.model_dump_json().encode()) > FOUND_BYTES:
+        papers = answer.papers[:-1]
+        answer = answer.model_copy(update={"papers": papers, "count": len(papers), "truncated": True})
+    return answer
 
 
 def _make_paper(record: Evidence, length: int) -> FoundPaper:
@@ -859,7 +860,7 @@ def bound_reply(tool_reply: ToolReply, most_bytes: int = MOST_BYTES) -> str:
 
 def _cut_reply(reply: SourceReply) -> SourceReply:
     """Cut the full texts of a reply to excerpts."""
-    records = [excerpted(record) for record in reply.records]
+    records = [make_excerpt(record) for record in reply.records]
     return reply.model_copy(update={"records": records, "truncated": records != reply.records})
 
 
@@ -870,10 +871,10 @@ async def serve(options: RunOptions, ledger: Path, port: int | None, say: Callab
     and the token if the environment sets none. UsageError for invalid settings, keys or token, or a port that is taken.
     """
     settings = options.chosen()
-    own_token = token_from(os.environ, TOKEN_VARIABLE) if port is not None else None
-    endpoints = options.sources_at(settings, say)
+    own_token = read_token(os.environ, TOKEN_VARIABLE) if port is not None else None
+    endpoints = options.open_endpoints(settings, say)
     with ExitStack() as stack:
-        listening = None if port is None else stack.enter_context(listening_at(HOST, port))
+        listening = None if port is None else stack.enter_context(listen_at(HOST, port))
         async with Transport(endpoints) as transport:
             server = Server(settings, transport, ledger)
             if listening is None:

@@ -1,37 +1,31 @@
 """The three stages of a screening."""
 
 import asyncio
-import hashlib
-import json
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from willowbark import __version__
-from willowbark.tools.appraisal.appraised import Readings, condition_of, conditions_of, load_reader
-from willowbark.tools.appraisal.candidates import Candidate, appraise_candidates, list_readings
-from willowbark.tools.appraisal.corrected import with_added
 from willowbark.tools.appraisal.stored import StoredReader
 from willowbark.tools.errors import SearchError, UsageError
 from willowbark.tools.files.tables import csv_rows
 from willowbark.tools.http.endpoints import Endpoints, RateLimiter
 from willowbark.tools.lexicon import canonical_drug
-from willowbark.tools.library import Library
+from willowbark.tools.library import BUNDLED, Library
 from willowbark.tools.questions import Question, parse_question
 from willowbark.tools.questions.kinds import QUESTIONS
 from willowbark.tools.reading.corrections import CorrectionBook
 from willowbark.tools.reading.document import Document
 from willowbark.tools.reading.reading import Reading
-from willowbark.tools.reading.store import ReadSubject, StudyShelf, content_of, text_hash
-from willowbark.tools.records.evidence import Evidence
+from willowbark.tools.reading.store import ReadSubject, StudyShelf, dump_content, hash_text
 from willowbark.tools.records.registry import title_of
 from willowbark.tools.search import Status
 
-from .engines import Engine, ReaderRow, TrainedReader, WorkUnit, read_here
+from .conditions import ConcludingWorker, ListingWorker, hash_of
+from .engines import Engine, ReaderRow, TrainedReader, WorkUnit, read_here, run_in_order
 from .origins import Origin, Search
-from .results import write_results
+from .results import NO_VERDICT, ConditionRows, write_results
 from .tables import TableFolder
 
 if TYPE_CHECKING:  # AutoGen takes most of a second
@@ -164,26 +158,30 @@ def screen(
     searches = asyncio.run(_search(asked, origin, TableFolder(out / "search"), wanted, most, done.refused, tell))
     asked = {condition: question for condition, question in asked.items() if condition in searches}
     done.keys = {condition: each.keys for condition, each in searches.items()}
-    due = (_list_due(origin.records(searches[name]), question) for name, question in asked.items())
+    hashes = dict[str, list[str]]()
+    due = _list_due(asked, searches, origin, engine, hashes)
     shelf = shelf or StudyShelf(None)
     done.read = _read(due, TrainedReader(), engine, TableFolder(out / "readings"), tell, _ShelfRows(shelf))
     shelf.flush()
     if model is not None:
         tell(f"reading with {model.name}")
         origin.about += f", its publications read by {model.name}"
-        due = (model.list_due(origin.records(searches[name]), of_any_drug[name]) for name in asked)
-        done.by_model = _read(due, model, read_here if model.in_batch else engine, TableFolder(out / "model"), tell)
+        by_model = (model.list_due(origin.lines(searches[name]).records(), of_any_drug[name]) for name in asked)
+        reads = read_here if model.in_batch else engine
+        done.by_model = _read(by_model, model, reads, TableFolder(out / "model"), tell)
 
-    def readings_of(name: str, pool: Sequence[Evidence]) -> Readings:
-        reader = KeptReader(done.read.kept, shelf)
-        if model is None:
-            return Readings(reader, corrections=corrections)
-        readings = model.readings(pool, of_any_drug[name], done.by_model.kept, reader)
-        readings.correct(corrections or CorrectionBook())
-        return readings
+    def units() -> Iterator[WorkUnit]:
+        for name, question in asked.items():
+            readings = {each: done.read.kept[each] for each in hashes[name] if each in done.read.kept}
+            row = {"condition": name, "question": question, "any_drug": of_any_drug[name], "readings": readings}
+            yield name, [{**row, "records": origin.lines(searches[name])}]
 
-    found = asyncio.run(_conclude(asked, searches, origin, readings_of, tell, corrections or CorrectionBook()))
-    done.cells = sum(candidate.has_verdict for candidates, _ in found.values() for candidate in candidates)
+    # A library's own entries, and what a model read, are at hand here alone.
+    concludes = engine if model is None and origin.databases.path == BUNDLED else read_here
+    book = corrections or CorrectionBook()
+    worker = ConcludingWorker(origin.databases, shelf, book, model, done.by_model.kept)
+    found = _conclude(units(), worker, concludes, list(asked), tell)
+    done.cells = sum(row["certainty"] != NO_VERDICT for rows in found.values() for row in rows.matrix)
     done.files = write_results(out, found, {name: question.text for name, question in asked.items()}, origin)
     return done
 
@@ -205,7 +203,7 @@ async def _search(
     queries = {
         name: f"({question.query}) AND ({either})" if either else question.query for name, question in asked.items()
     }
-    searches = {name: _hash(origin.digest, query.casefold(), most) for name, query in queries.items()}
+    searches = {name: hash_of(origin.digest, query.casefold(), most) for name, query in queries.items()}
     known = {row["search"]: row["keys"] for row in table.rows()}
     due = list(dict.fromkeys(search for search in searches.values() if search not in known))
     first = {search: name for name, search in reversed(searches.items())}
@@ -232,36 +230,31 @@ async def _search(
         for start in range(0, len(due), _CONDITIONS_A_PART):
             part = due[start : start + _CONDITIONS_A_PART]
             if rows := [row for row in await asyncio.gather(*map(ask, part)) if row]:
-                table.write(_hash(*(row["search"] for row in rows)), rows)
+                table.write(hash_of(*(row["search"] for row in rows)), rows)
                 if not origin.path:
                     tell(f"searched {min(start + len(part), len(due)):,} of {len(due):,} queries")
     refused += [f"{name}: {failed[search]}" for name, search in searches.items() if search in failed]
     return {name: Search(search, known[search]) for name, search in searches.items() if search in known}
 
 
-def _hash(*parts: object) -> str:
-    return hashlib.sha256(json.dumps(parts, default=str).encode()).hexdigest()[:32]
-
-
-def _name_of_reading(document: Document, drug: str, condition: str) -> str:
-    """Hash everything that determines a reading: text, types, drug, condition, reader, and fields of the result."""
-    reader = load_reader()
-    about = document.whole, document.offset, document.types, drug, condition
-    return _hash(__version__, *about, reader.name, reader.version, *Reading.model_fields)
-
-
-def _list_due(records: Sequence[Evidence], question: Question) -> Iterator[ReaderRow]:
-    """Yield all that the trained reader reads of a condition's records."""
-    condition = condition_of(question)
-    for record in records:
-        for shown, drug in list_readings(record, question):
-            document = Document.of(shown)
-            told = {"title": document.title, "text": document.text, "types": list(document.types)}
-            yield {"hash": _name_of_reading(document, drug, condition), **told, "drug": drug, "condition": condition}
+def _list_due(
+    asked: Mapping[str, Question],
+    searches: Mapping[str, Search],
+    origin: Origin,
+    engine: Engine,
+    names: dict[str, list[str]],
+) -> Iterator[list[ReaderRow]]:
+    """Yield all that the trained reader reads of each condition's records; `names` takes in its hashes by condition."""
+    units = (
+        (name, [{"question": question, "records": origin.lines(searches[name])}]) for name, question in asked.items()
+    )
+    for name, (rows, _) in run_in_order(engine, units, ListingWorker()):
+        names[name] = [row["hash"] for row in rows]
+        yield rows
 
 
 def _read(
-    due: Iterable[Iterator[ReaderRow]],
+    due: Iterable[Iterable[ReaderRow]],
     reader: TrainedReader,
     engine: Engine,
     table: TableFolder,
@@ -289,7 +282,7 @@ def _read(
             for start in range(0, len(unread), reader.unit):
                 reader.check_budget()
                 unit = unread[start : start + reader.unit]
-                yield _hash(*(row["hash"] for row in unit)), unit
+                yield hash_of(*(row["hash"] for row in unit)), unit
 
     for name, (rows, why) in engine(units(), reader):
         if rows:
@@ -325,7 +318,7 @@ class _ShelfRows:
 
     def _find(self, row: ReaderRow) -> str | None:
         document = Document.cut(row["title"], row["text"], tuple(row["types"]))
-        subject = ReadSubject(text_hash(document), row["drug"], row["condition"])
+        subject = ReadSubject(hash_text(document), row["drug"], row["condition"])
         content = self._shelf.find(subject, self._identity, document)
         if content is None:
             self._sent[row["hash"]] = subject
@@ -335,56 +328,21 @@ class _ShelfRows:
     def keep(self, rows: Sequence[ReaderRow]) -> None:
         """Keep what was read for rows that no store held."""
         for row in rows:
-            content = content_of(Reading.model_validate_json(row["reading"]))
+            content = dump_content(Reading.model_validate_json(row["reading"]))
             self._shelf.keep(self._sent.pop(row["hash"]), content, self._identity)
 
 
-class KeptReader:
-    """Returns the readings of a table, and takes from stores or reads what it lacks."""
-
-    def __init__(self, kept: Mapping[str, str], shelf: StudyShelf) -> None:
-        self._kept = kept
-        self._reader = StoredReader(shelf)
-        self.name = self._reader.name
-        self.version = self._reader.version
-
-    def read_document(self, document: Document, drug: str, condition: str, key: str = "") -> Reading:
-        """Read a record for a drug in a condition."""
-        if (said := self._kept.get(_name_of_reading(document, drug, condition))) is not None:
-            return Reading.model_validate_json(said).model_copy(update={"key": key})
-        return self._reader.read_document(document, drug, condition, key)
-
-
-async def _conclude(
-    asked: Mapping[str, Question],
-    searches: Mapping[str, Search],
-    origin: Origin,
-    readings_of: Callable[[str, Sequence[Evidence]], Readings],
+def _conclude(
+    units: Iterable[WorkUnit],
+    worker: ConcludingWorker,
+    engine: Engine,
+    names: Sequence[str],
     tell: Callable[[str], None],
-    corrections: CorrectionBook,
-) -> dict[str, tuple[list[Candidate], dict[str, Evidence]]]:
-    """Rank the candidates of each condition, those with a verdict first; return them with the records by key.
-
-    Records that people added are among them, drugs that they set aside are not.
-    """
-    found = {}
-    async with origin.open_databases() as transport:
-        databases = origin.databases(transport)
-        for place, (name, question) in enumerate(asked.items(), 1):
-            conditions = conditions_of(question)
-            pool = with_added(origin.records(searches[name]), corrections, conditions)
-            readings = readings_of(name, pool)
-            candidates = appraise_candidates(question, pool, readings)
-            if databases and (names := [candidate.drug for candidate in candidates if candidate.has_verdict]):
-                entries = [record for source in databases for record in (await source.look_up(name, *names)).records]
-                pool = [*pool, *entries]
-                candidates = appraise_candidates(question, pool, readings)
-            candidates = [
-                candidate for candidate in candidates if corrections.find_aside(candidate.drug, conditions) is None
-            ]
-            # Without a verdict, the number of records that name the drug is the most informative order.
-            candidates.sort(key=lambda each: (not each.has_verdict, -len(each.records) * (not each.has_verdict)))
-            found[name] = candidates, {record.key: record for record in pool}
-            if place % _CONDITIONS_A_PART == 0:
-                tell(f"concluded on {place:,} of {len(asked):,} conditions")
-    return found
+) -> dict[str, ConditionRows]:
+    """Have concluded on each condition; return what was found in the order of their names."""
+    found = dict[str, ConditionRows]()
+    for name, (rows, _) in engine(units, worker):
+        found[name] = rows[0]["found"]
+        if len(found) % _CONDITIONS_A_PART == 0:
+            tell(f"concluded on {len(found):,} of {len(names):,} conditions")
+    return {name: found[name] for name in names}

@@ -1,4 +1,4 @@
-"""Engines that read: this process, or Ray (https://docs.ray.io) for many cores and machines."""
+"""Engines that work: this process, or Ray (https://docs.ray.io) for many cores and machines."""
 
 import asyncio
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -16,22 +16,39 @@ Results = tuple[list[ReaderRow], list[str]]
 """Rows for the table of readings, and why something was not read."""
 
 
-class TrainedReader:
-    """Reads with the bundled reader: rows of `hash`, `title`, `text`, `types`, `drug`, `condition`.
-
-    Sent to the workers of a cluster. Another reader is a subclass.
+class Worker:
+    """Does units of work, in this process or, sent there, in those of a cluster.
 
     Attributes:
         unit: most rows in a unit.
-        at_once: units that one process reads concurrently.
+        at_once: units that one process does concurrently.
         cpus: cores that a unit takes on a cluster.
     """
 
-    unit = 100
+    unit = 1
     at_once = 1
     cpus = 1.0
 
-    async def read(self, rows: Sequence[ReaderRow]) -> Results:
+    async def work(self, rows: Sequence[ReaderRow]) -> Results:
+        """Do a unit."""
+        raise NotImplementedError
+
+    def note(self, rows: Sequence[ReaderRow], unread: Sequence[str] = ()) -> None:
+        """Count results, where the screening runs."""
+
+    def check_budget(self) -> None:
+        """Raise UsageError if no further unit may be done."""
+
+
+class TrainedReader(Worker):
+    """Reads with the bundled reader: rows of `hash`, `title`, `text`, `types`, `drug`, `condition`.
+
+    Another reader is a subclass.
+    """
+
+    unit = 100
+
+    async def work(self, rows: Sequence[ReaderRow]) -> Results:
         """Return rows of `hash` and `reading`; each process loads the reader once."""
         reader = load_reader()
         found = list[ReaderRow]()
@@ -41,15 +58,27 @@ class TrainedReader:
             found.append({"hash": row["hash"], "reading": reading.model_dump_json()})
         return found, []
 
-    def note(self, rows: Sequence[ReaderRow], unread: Sequence[str] = ()) -> None:
-        """Count results, where the screening runs."""
 
-    def check_budget(self) -> None:
-        """Raise UsageError if nothing more may be read."""
+Engine = Callable[[Iterable[WorkUnit], Worker], Iterator[tuple[str, Results]]]
+"""Has units done, in any order; yields their names and results."""
 
 
-Engine = Callable[[Iterable[WorkUnit], TrainedReader], Iterator[tuple[str, Results]]]
-"""Has units read, in any order; yields their names and results."""
+def run_in_order(engine: Engine, units: Iterable[WorkUnit], worker: Worker) -> Iterator[tuple[str, Results]]:
+    """Have units of different names done, and yield their results in the order of the units."""
+    names = list[str]()
+    done = dict[str, Results]()
+
+    def note_names() -> Iterator[WorkUnit]:
+        for name, rows in units:
+            names.append(name)
+            yield name, rows
+
+    at = 0
+    for name, results in engine(note_names(), worker):
+        done[name] = results
+        while at < len(names) and names[at] in done:
+            yield names[at], done.pop(names[at])
+            at += 1
 
 
 def _until_stopped(units: Iterable[WorkUnit], stopped: list[UsageError]) -> Iterator[WorkUnit]:
@@ -60,15 +89,15 @@ def _until_stopped(units: Iterable[WorkUnit], stopped: list[UsageError]) -> Iter
         stopped.append(error)
 
 
-def read_here(units: Iterable[WorkUnit], reader: TrainedReader) -> Iterator[tuple[str, Results]]:
-    """Read in this process."""
+def read_here(units: Iterable[WorkUnit], reader: Worker) -> Iterator[tuple[str, Results]]:
+    """Do units in this process."""
     stopped = list[UsageError]()
     tasks = dict[asyncio.Task[Results], str]()
     waiting = _until_stopped(units, stopped)
     with asyncio.Runner() as runner:
         while True:
             while not stopped and len(tasks) < reader.at_once and (unit := next(waiting, None)):
-                tasks[runner.get_loop().create_task(reader.read(unit[1]))] = unit[0]
+                tasks[runner.get_loop().create_task(reader.work(unit[1]))] = unit[0]
             if not tasks and stopped:
                 raise stopped[0]
             if not tasks:
@@ -84,9 +113,9 @@ def read_here(units: Iterable[WorkUnit], reader: TrainedReader) -> Iterator[tupl
                     yield name, found
 
 
-def read_unit(reader: TrainedReader, rows: Sequence[ReaderRow]) -> Results:
-    """Read a unit in a worker of a cluster."""
-    return asyncio.run(reader.read(rows))
+def read_unit(reader: Worker, rows: Sequence[ReaderRow]) -> Results:
+    """Do a unit in a process of a cluster."""
+    return asyncio.run(reader.work(rows))
 
 
 def engine_of(name: str) -> Engine:
@@ -124,8 +153,8 @@ def _limits_of(name: str) -> Any:
     return actor.remote(default_path())
 
 
-def read_on_ray(units: Iterable[WorkUnit], reader: TrainedReader) -> Iterator[tuple[str, Results]]:
-    """Read on Ray: one task per unit, retried if its worker or node is lost; twice as many are sent as can run."""
+def read_on_ray(units: Iterable[WorkUnit], reader: Worker) -> Iterator[tuple[str, Results]]:
+    """Do units on Ray: one task per unit, retried if its worker or node is lost; twice as many are sent as can run."""
     import ray  # noqa: PLC0415  an extra
 
     read = ray.remote(num_cpus=reader.cpus, max_retries=-1)(read_unit)

@@ -1,12 +1,14 @@
 """Origins of a screening's records: a local library, or the sources, each searched once per condition."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import NamedTuple
 
 from willowbark.tools.http.endpoints import Endpoints, RateLimiter
+from willowbark.tools.http.reply import read_each
 from willowbark.tools.http.transport import Transport
-from willowbark.tools.library import BUNDLED, Library, open_library
+from willowbark.tools.library import BUNDLED, Library, make_evidence, open_library
 from willowbark.tools.records.evidence import Evidence, merge
 from willowbark.tools.records.registry import takes_names, title_of
 from willowbark.tools.search import Source, source_class
@@ -26,6 +28,48 @@ class Search(NamedTuple):
     """Keys of the records, best first."""
 
 
+class RecordLines(NamedTuple):
+    """The records of a search as they are stored, which travel to a worker and are read there."""
+
+    keys: Sequence[str]
+    """Of the records, best first."""
+    lines: Sequence[str]
+    """JSON: rows of a library, in any order, or else records."""
+    is_library: bool
+
+    def records(self) -> list[Evidence]:
+        """Read the records, ranked as in a run."""
+        if self.is_library:
+            records = read_each(self.lines, partial(make_evidence, source="pubmed"))[0]
+        else:
+            records = [Evidence.model_validate_json(line) for line in self.lines]
+        by_key = {record.key: record for record in records}
+        found = [by_key[key] for key in self.keys if key in by_key]
+        ranked = (each.model_copy(update={"relevance": 1 - at / len(found)}) for at, each in enumerate(found))
+        return link(settle(merge(ranked)))
+
+
+class Databases(NamedTuple):
+    """What a library says of drugs and conditions, opened where it is asked."""
+
+    path: str
+    digest: str
+    """Of its files; empty for the bundled one."""
+
+    async def look_up(self, condition: str, drugs: Sequence[str]) -> list[Evidence]:
+        """Return the entries on a condition and drugs."""
+        library = _open_once(self)
+        names = [name for name in library.contents.sources if takes_names(name)]
+        async with Transport(Endpoints(library=library)) as transport:
+            replies = [await source_class(name)(transport).look_up(condition, *drugs) for name in names]
+        return [record for reply in replies for record in reply.records]
+
+
+@lru_cache(maxsize=1)
+def _open_once(databases: Databases) -> Library:
+    return open_library(databases.path)
+
+
 class Origin:
     """Provides the records of a screening; arguments as in `screen`. `out` stores those that the sources give."""
 
@@ -42,8 +86,9 @@ class Origin:
         self._kept = TableFolder(out / "records")
         held = library.contents.sources if library else _SEARCHED
         self._searched = [name for name in _SEARCHED if name in held]
-        self._facts = library if library and any(map(takes_names, held)) else open_library(BUNDLED)
-        """Holds what databases say of drugs and conditions: the library itself, else the bundled one."""
+        has_entries = library is not None and any(map(takes_names, held))
+        self.databases = Databases(library.path, library.digest) if library and has_entries else Databases(BUNDLED, "")
+        """The library itself where it has entries, else the bundled one."""
         self.digest = library.digest if library else " ".join(self._endpoints[name].base_url for name in held)
         self.path = library.path if library else ""
         self.about = library.summary if library else " and ".join(map(title_of, self._searched))
@@ -56,14 +101,6 @@ class Origin:
         """Return the sources to search for studies."""
         return [source_class(name)(transport) for name in self._searched]
 
-    def open_databases(self) -> Transport:
-        """Open what databases say of drugs, which the caller closes."""
-        return Transport(Endpoints(library=self._facts), limiter=self._limiter)
-
-    def databases(self, transport: Transport) -> list[Source]:
-        """Return the sources to look drugs up in, of `open_databases`."""
-        return [source_class(name)(transport) for name in self._facts.contents.sources if takes_names(name)]
-
     def keep(self, search: str, found: Mapping[str, Evidence]) -> None:
         """Store the records that the sources found; a library needs no copy."""
         if self._library is None and found:
@@ -74,14 +111,9 @@ class Origin:
         """Return the stored records of an earlier search of the sources, by key."""
         return {row["key"]: Evidence.model_validate_json(row["record"]) for row in self._kept.rows(search)}
 
-    def records(self, search: Search) -> list[Evidence]:
-        """Return the records of a search, ranked as in a run."""
-        held = (
-            {number.key: number for number in self._library.by_numbers(search.keys, "pubmed")}
-            if self._library
-            else None
-        )
-        by_key = self.kept(search.hash) if held is None else held
-        found = [by_key[key] for key in search.keys if key in by_key]
-        ranked = (each.model_copy(update={"relevance": 1 - at / len(found)}) for at, each in enumerate(found))
-        return link(settle(merge(ranked)))
+    def lines(self, search: Search) -> RecordLines:
+        """Return the records of a search as they are stored."""
+        if self._library:
+            return RecordLines(search.keys, self._library.lines(search.keys), is_library=True)
+        kept = [row["record"] for row in self._kept.rows(search.hash)]
+        return RecordLines(search.keys, kept, is_library=False)

@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Mapping, Sequence
 from importlib import resources
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from jinja2 import Environment, StrictUndefined
 
@@ -36,50 +36,67 @@ NO_VERDICT = "no verdict"
 """In place of a certainty, for drugs that records on the condition mention, but neither support nor contradict."""
 _MOST_SHOWN = 8  # records per cell of the page; the table has all
 
-RankedDrugs = Mapping[str, tuple[Sequence[Candidate], Mapping[str, Evidence]]]
+
+class ConditionRows(NamedTuple):
+    """What a screening found on a condition."""
+
+    matrix: list[dict[str, Any]]
+    """A row for each drug, best first."""
+    evidence: list[dict[str, Any]]
+    """A row for each record behind the drugs with a verdict."""
+    studies: int
 
 
-def write_results(out: Path, found: RankedDrugs, questions: Mapping[str, str], origin: Origin) -> list[Path]:
+def rows_of(condition: str, candidates: Sequence[Candidate], records: Mapping[str, Evidence]) -> ConditionRows:
+    """Write what was found on a condition as rows: the candidates, best first, and the records by key."""
+    matrix = list[dict[str, Any]]()
+    evidence = list[dict[str, Any]]()
+    diseases = [held for record in records.values() if isinstance(held := record.record, Disease)]
+    same = {canonical_condition(condition), condition.casefold()}
+    condition_id = next(
+        (disease.disease_id for disease in diseases if canonical_condition(disease.disease or "") in same), None
+    )
+    for place, each in enumerate(candidates, 1):
+        rows = _evidence_of(condition, each, records)
+        about = [held for key in each.drug_records if isinstance(held := records[key].record, Drug)]
+        first = next((row for row in rows if row["quote"]), rows[0])
+        matrix.append(
+            {
+                "condition": condition,
+                "place": place,
+                "drug": each.drug,
+                "certainty": each.appraisal.certainty.level.said if each.has_verdict else NO_VERDICT,
+                "quality": each.appraisal.quality,
+                "group": each.group,
+                "supporting": len(each.appraisal.supporting),
+                "contradicting": len(each.appraisal.contradicting),
+                "inconclusive": len(each.appraisal.inconclusive) + len(each.appraisal.not_assessed),
+                "cautions": "; ".join(each.cautions),
+                **{name: first[name] for name in ("quote", "key", "url")},
+                "condition_id": condition_id,
+                "chembl_id": next((said.chembl_id for said in about if said.chembl_id), None),
+                "chebi_id": next((said.chebi_id for said in about if said.chebi_id), None),
+                "use": KNOWN[each.group],
+            }
+        )
+        evidence += rows if each.has_verdict else []
+    studies = sum(kind_of(record) in ("publication", "trial") for record in records.values())
+    return ConditionRows(matrix, evidence, studies)
+
+
+def write_results(
+    out: Path, found: Mapping[str, ConditionRows], questions: Mapping[str, str], origin: Origin
+) -> list[Path]:
     """Write `matrix` and `evidence`, as CSV and, where pyarrow is installed, as Parquet, and `screen.html`.
 
     Args:
         out: target folder.
-        found: for each condition the candidates, best first, and the records by key.
+        found: by condition, in their order.
         questions: the question asked for each condition.
         origin: of the records.
     """
-    matrix = list[dict[str, Any]]()
-    evidence = list[dict[str, Any]]()
-    for condition, (candidates, records) in found.items():
-        diseases = [held for record in records.values() if isinstance(held := record.record, Disease)]
-        same = {canonical_condition(condition), condition.casefold()}
-        condition_id = next(
-            (disease.disease_id for disease in diseases if canonical_condition(disease.disease or "") in same), None
-        )
-        for place, each in enumerate(candidates, 1):
-            rows = _evidence_of(condition, each, records)
-            about = [held for key in each.drug_records if isinstance(held := records[key].record, Drug)]
-            first = next((row for row in rows if row["quote"]), rows[0])
-            matrix.append(
-                {
-                    "condition": condition,
-                    "place": place,
-                    "drug": each.drug,
-                    "certainty": each.appraisal.certainty.level.said if each.has_verdict else NO_VERDICT,
-                    "quality": each.appraisal.quality,
-                    "group": each.group,
-                    "supporting": len(each.appraisal.supporting),
-                    "contradicting": len(each.appraisal.contradicting),
-                    "inconclusive": len(each.appraisal.inconclusive) + len(each.appraisal.not_assessed),
-                    "cautions": "; ".join(each.cautions),
-                    **{name: first[name] for name in ("quote", "key", "url")},
-                    "condition_id": condition_id,
-                    "chembl_id": next((said.chembl_id for said in about if said.chembl_id), None),
-                    "chebi_id": next((said.chebi_id for said in about if said.chebi_id), None),
-                    "use": KNOWN[each.group],
-                }
-            )
-            evidence += rows if each.has_verdict else []
+    matrix = [row for rows in found.values() for row in rows.matrix]
+    evidence = [row for rows in found.values() for row in rows.evidence]
     written = list[Path]()
     for name, columns, table in (("matrix", MATRIX, matrix), ("evidence", EVIDENCE, evidence)):
         (out / f"{name}.parquet").unlink(missing_ok=True)
@@ -121,7 +138,7 @@ def _evidence_of(condition: str, candidate: Candidate, records: Mapping[str, Evi
 
 
 def _page(
-    found: RankedDrugs,
+    found: Mapping[str, ConditionRows],
     matrix: Sequence[Mapping[str, Any]],
     evidence: Sequence[Mapping[str, Any]],
     questions: Mapping[str, str],
@@ -140,12 +157,8 @@ def _page(
     for row in (each for each in matrix if each["certainty"] != NO_VERDICT):
         own = behind[row["condition"], row["drug"]]
         cells[row["condition"]].append([*(row[name] for name in names), own])
-    counts = {
-        name: sum(kind_of(each) in ("publication", "trial") for each in held.values())
-        for name, (_, held) in found.items()
-    }
     asking = ["willowbark", "ask", *(["--library", origin.path] if origin.path else [])]
-    shown = [[name, counts[name], shlex.join([*asking, questions[name]]), cells[name]] for name in found]
+    shown = [[name, rows.studies, shlex.join([*asking, questions[name]]), cells[name]] for name, rows in found.items()]
     data = json.dumps({"conditions": shown}, ensure_ascii=False)
     source = resources.files(__package__).joinpath("screen.html").read_text(encoding="utf-8")
     template = Environment(autoescape=True, undefined=StrictUndefined).from_string(source)

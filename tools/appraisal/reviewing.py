@@ -20,7 +20,7 @@ The figures for a model are those of its readings beside the trained reader's, a
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from ..reading.reading import Direction, direction_of
+from ..reading.reading import Direction, convert_verdict
 from .appraised import AppraisedRecord
 from .candidates import Candidate
 from .certainty import DECIDED, LEVELS, appraise_candidate
@@ -75,7 +75,7 @@ class ReviewRow(NamedTuple):
 
 def rank_rows(candidates: Sequence[Candidate], most: int = MOST_ROWS) -> list[ReviewRow]:
     """Return the rows that are worth a person's minutes, the worthiest first; none that a person has seen."""
-    standards = frozenset(each.drug for each in candidates if each.group == "established")
+    standards = frozenset(candidate.drug for candidate in candidates if candidate.group == "established")
     rows = list[ReviewRow]()
     for candidate in candidates:
         place = sort_drug(candidate, standards)
@@ -98,8 +98,8 @@ def rate_chance(record: AppraisedRecord) -> float:
     if reading.reader == "model":
         differs = item.second_reader is not None and item.second_reader != item.direction.value
         return IN_DISPUTE if differs else BY_MODEL
-    is_held_back = direction_of(reading.verdict) in DECIDED and not reading.sure
-    return reading.probability if is_held_back else 1 - reading.probability
+    is_unsure = convert_verdict(reading.verdict) in DECIDED and not reading.sure
+    return reading.probability if is_unsure else 1 - reading.probability
 
 
 def _rate_row(
@@ -107,15 +107,15 @@ def _rate_row(
 ) -> ReviewRow:
     """Rate what the changes of a row would move, each by its share."""
     worth = 0.0
-    told = ""
+    likeliest = ""
     heaviest = 0.0
     for direction, share in _OTHERWISE[record.item.direction].items():
         move = rate_move(candidate, record, direction, place, standards)
         worth += share * (float(move.weight >= MOVES) + _OF_SIZE * move.weight)
         if share * move.weight > heaviest:
             heaviest = share * move.weight
-            told = f"{direction.value}: {move.told}"
-    return ReviewRow(candidate.drug, record, chance, chance * worth, told)
+            likeliest = f"{direction.value}: {move.told}"
+    return ReviewRow(candidate.drug, record, chance, chance * worth, likeliest)
 
 
 def rate_move(
@@ -126,34 +126,34 @@ def rate_move(
     standards: frozenset[str],
 ) -> RowMove:
     """Rate what a drug's place and certainty become if one of its rows says something else."""
-    changed = turn_row(candidate, record, direction)
+    changed = change_row(candidate, record, direction)
     after = sort_drug(changed, standards)
     before = candidate.appraisal
     now = changed.appraisal
     steps = abs(LEVELS.index(before.certainty.level) - LEVELS.index(now.certainty.level))
-    told = list[str]()
+    changes = list[str]()
     weight = 0.0
     if place.place != after.place:
         weight += _OF_PLACE
-        told.append(f"{_name(place)} → {_name(after)}")
+        changes.append(f"{_write_place(place)} → {_write_place(after)}")
     elif place.outcome != after.outcome:
         weight += _OF_OUTCOME
-        told.append(f"{place.outcome} → {after.outcome}")
+        changes.append(f"{place.outcome} → {after.outcome}")
     if steps:
         weight += _OF_LEVEL * steps
-        told.append(f"certainty {before.certainty.level.said} → {now.certainty.level.said}")
-    return RowMove(weight, f"{candidate.drug} {', '.join(told)}" if told else "")
+        changes.append(f"certainty {before.certainty.level.said} → {now.certainty.level.said}")
+    return RowMove(weight, f"{candidate.drug} {', '.join(changes)}" if changes else "")
 
 
-def turn_row(candidate: Candidate, record: AppraisedRecord, direction: Direction) -> Candidate:
+def change_row(candidate: Candidate, record: AppraisedRecord, direction: Direction) -> Candidate:
     """Return a candidate with one row saying something else, as its readers would have read it."""
     turned = record.model_copy(
         update={"item": decide_item(record.item, direction), "stance": decide_stance(record.stance, direction)}
     )
-    records = [turned if each.key == record.key else each for each in candidate.records]
-    appraisal = appraise_candidate([each.item for each in records])
+    records = [turned if former.key == record.key else former for former in candidate.records]
+    appraisal = appraise_candidate([appraised.item for appraised in records])
     return candidate.model_copy(update={"records": records, "appraisal": appraisal})
 
 
-def _name(drug: SortedDrug) -> str:
+def _write_place(drug: SortedDrug) -> str:
     return drug.place.replace("_", " ")

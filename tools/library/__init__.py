@@ -4,6 +4,6 @@
 them, and `library` answers in a source's place, so that a run does not know the difference.
 """
 
-from .library import BUNDLED, Library, open_library, read_environment
+from .library import BUNDLED, Library, make_evidence, open_library, read_environment
 
-__all__ = ["BUNDLED", "Library", "open_library", "read_environment"]
+__all__ = ["BUNDLED", "Library", "make_evidence", "open_library", "read_environment"]

@@ -143,7 +143,7 @@ class Library(LibraryIndex):
             start=(page - 1) * size,
             left_to_right=source.name == "pubmed",
         )
-        records, unread = read_each(lines, partial(self._evidence, source=source.name))
+        records, unread = read_each(lines, partial(make_evidence, source=source.name))
         return source.reply(query, records, words=extract_words(query), total=total, problems=unread, notes=notes)
 
     def _find_entries(self, source: Source, question: Question, most: int, start: int) -> tuple[list[Evidence], int]:
@@ -158,7 +158,7 @@ class Library(LibraryIndex):
             most=most,
             start=start,
         )
-        return [self._evidence(line, source.name) for line in lines], total
+        return [make_evidence(line, source.name) for line in lines], total
 
     def look_up(self, source: Source, names: Sequence[str]) -> SourceReply:
         """Look things up by name, mostly drugs; the reply names those without an entry."""
@@ -196,8 +196,11 @@ class Library(LibraryIndex):
 
     def by_numbers(self, names: Iterable[str], source: str = "europepmc") -> list[Evidence]:
         """Return the publications with the given numbers (`pmid:…`, `pmcid:…`, `doi:…`); unknown ones are left out."""
-        lines = self.named(*(name.lower() if name.startswith("doi:") else name for name in names))
-        return read_each(lines, partial(self._evidence, source=source))[0]  # callers name those that are missing
+        return read_each(self.lines(names), partial(make_evidence, source=source))[0]  # callers name the missing
+
+    def lines(self, names: Iterable[str]) -> list[str]:
+        """Return what `by_numbers` returns as it is stored, for `make_evidence`."""
+        return self.named(*(name.lower() if name.startswith("doi:") else name for name in names))
 
     def publications(self, order: Callable[[list[Any]], None] = lambda _: None) -> Iterator[Evidence]:
         """Yield all publications and preprints, page by page; `order` changes the order of pages and within them."""
@@ -210,7 +213,7 @@ class Library(LibraryIndex):
         """Yield all publications, preprints and registered trials, page by page."""
         yield from self.publications()
         for lines in self.walk(["source:clinicaltrials"], lambda _: None):
-            yield from read_each(lines, partial(self._evidence, source="clinicaltrials"))[0]
+            yield from read_each(lines, partial(make_evidence, source="clinicaltrials"))[0]
 
     def citations(self, source: Source, pmid: str) -> SourceReply:
         """Return the publications that cite one and those that it cites, as far as the library holds them."""
@@ -228,7 +231,7 @@ class Library(LibraryIndex):
         return source.reply(f"citations of PMID {pmid}", records, notes=notes)
 
     def trial(self, source: Source, nct_id: str) -> SourceReply:
-        records = [self._evidence(line, source.name) for line in self.named(f"nct:{nct_id}")]
+        records = [make_evidence(line, source.name) for line in self.named(f"nct:{nct_id}")]
         notes = [] if records else [f"{NOT_CHECKED}: the library does not hold {nct_id}"]
         return source.reply(nct_id, records, notes=notes)
 
@@ -255,12 +258,14 @@ class Library(LibraryIndex):
                 return {"collection": [{"preprint_doi": row.doi, "published_doi": row.published_doi}]}
         return None
 
-    def _evidence(self, line: str, source: str) -> Evidence:
-        row = parse_row(line)
-        if isinstance(row, PublicationRow | ArticleRow):
-            return row.evidence(source)
-        assert isinstance(row, StudyRow | EntryRow)
-        return row.evidence() if isinstance(row, StudyRow) else row.evidence
+
+def make_evidence(line: str, source: str) -> Evidence:
+    """Read a stored line as a record, as a source would give it."""
+    row = parse_row(line)
+    if isinstance(row, PublicationRow | ArticleRow):
+        return row.evidence(source)
+    assert isinstance(row, StudyRow | EntryRow)
+    return row.evidence() if isinstance(row, StudyRow) else row.evidence
 
 
 def _make_publication(line: str) -> Evidence:
