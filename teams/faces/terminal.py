@@ -5,8 +5,8 @@ import os
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
-from dataclasses import replace
-from typing import TYPE_CHECKING, Self
+from dataclasses import fields, is_dataclass, replace
+from typing import TYPE_CHECKING, Any, Self
 
 from rich.console import Console
 from rich.live import Live
@@ -20,7 +20,7 @@ from ..run.board import Board, format_event
 from ..run.workspace import APPENDIX_FILE
 
 if TYPE_CHECKING:
-    from willowbark.agents.report.forms.blocks import Paragraph, ReportTree, Section
+    from willowbark.agents.report.forms.blocks import Paragraph, ReportTree, Section, Table
     from willowbark.agents.report.model import ResearchReport
 
 COUNT_EVERY_S = 5.0  # between progress lines on reading, in a file or pipe
@@ -28,6 +28,8 @@ _SAFETY = 2
 _OF_SAFETY = frozenset({"Cautions", "Failed or harmful", "Failed", "No benefit shown", "Mixed", "Corrected"})
 _OF_COURSE = frozenset({"Missing", "Read", "Not judged"})
 """Labels of the first screen's notes that go last on a small screen, and of those that go before them."""
+NARROW = 100  # columns: in fewer a table of five columns has a word a line, and ten lines a drug
+_MOST_COLUMNS = 3  # of a table in a narrow window
 LINES_AFTER = 6  # of the last screen, left for the report's path and the prompt
 
 
@@ -120,7 +122,40 @@ def print_report(document: "ReportTree", console: Console) -> None:
 
     from willowbark.agents.report.forms.markdown import render_markdown  # noqa: PLC0415
 
-    console.print(Markdown(render_markdown(document, APPENDIX_FILE)))
+    shown = list_rows(document) if console.width < NARROW else document
+    console.print(Markdown(render_markdown(shown, APPENDIX_FILE)))
+
+
+def list_rows(part: Any) -> Any:
+    """Return a report's tree, or a part of it, with tables of many columns as lists, a point for each row."""
+    from willowbark.agents.report.forms.blocks import Figure, Table  # noqa: PLC0415  not needed in a pipe
+
+    if isinstance(part, tuple):
+        return tuple(map(list_rows, part))
+    if isinstance(part, Table):
+        if part.look == "overview":
+            return _list_drugs(part)
+        return replace(part, look="trials") if part.look == "plain" and len(part.columns) > _MOST_COLUMNS else part
+    if not is_dataclass(part) or isinstance(part, Figure | type):
+        return part
+    return replace(part, **{field.name: list_rows(getattr(part, field.name)) for field in fields(part)})
+
+
+def _list_drugs(table: "Table") -> "Table":
+    """Return the table of candidates as a list: a drug with its certainty, and what else it says on the lines below."""
+    from willowbark.agents.report.forms.blocks import Group, Row, flow, join_flows  # noqa: PLC0415
+
+    (at,) = [number for number, name in enumerate(table.columns) if name.startswith("certainty")]
+    others = [number for number in range(1, len(table.columns)) if number != at]
+    groups = []
+    for group in table.groups:
+        rows = []
+        for row in group.rows:
+            below = join_flows((row.cells[number] for number in others if row.cells[number]), " · ")
+            rows.append(Row((flow(*row.cells[0], " ", *row.cells[at]),), below))
+        groups.append(Group(tuple(rows), group.title))
+    legend = " · ".join([table.columns[at], *(table.columns[number] for number in others)])
+    return replace(table, caption=f"{table.caption}: {legend}", columns=("drug",), groups=tuple(groups), look="trials")
 
 
 def print_brief(document: "ReportTree", console: Console) -> None:
