@@ -51,14 +51,14 @@ def describe_tokens() -> str:
     told = [
         f"The run had {report.search_iterations} rounds and read {report.total_papers_reviewed} records, in"
         f" {len(client.steps)} consecutive steps.",
-        f"{percent(cacheable / total)} of all tokens repeat the beginning of an earlier prompt, which a provider's cache"
-        " makes cheaper",
+        f"{percent(cacheable / total)} of all tokens repeat the beginning of an earlier prompt, which a provider's"
+        " cache makes cheaper",
         f"({percent(client.cached / total)} if it keeps a prompt only once that is answered).",
         f"With `--batch` {percent(read / total)} are at half the price, and {percent((read + beside) / total)} at half"
         " the price or cacheable.",
     ]
-    paragraph = textwrap.fill(" ".join(told), WIDTH, break_on_hyphens=False)
-    lines += [paragraph, "", f"(`python -m benchmarks.prompt_tokens`, {today()})"]
+    lines += [line.replace("\u00a0", " ") for line in textwrap.wrap(" ".join(told).replace(" %", "\u00a0%"), WIDTH)]
+    lines += ["", f"(`python -m benchmarks.prompt_tokens`, {today()})"]
     return "\n".join(lines)
 
 
