@@ -129,6 +129,19 @@ mcp-inspect: dev ## Ask the MCP server through the protocol's own inspector (nee
 	$(INSPECT) resources/templates/list | grep 'runs/{run_id}/report.json'
 	$(INSPECT) prompts/list | grep '"name": "treat"'
 
+AGENT_FRAMEWORK := .venvs/agent-framework
+
+$(AGENT_FRAMEWORK)/.ready: .ci/agent-framework.txt requirements.txt pyproject.toml
+	$(PYTHON) -m venv $(AGENT_FRAMEWORK) || { echo "no venv module: install Debian's python3-venv" >&2; exit 2; }
+	$(AGENT_FRAMEWORK)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes \
+		-r requirements.txt -r .ci/agent-framework.txt
+	$(AGENT_FRAMEWORK)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@touch $@
+
+.PHONY: agent-framework-test
+agent-framework-test: $(AGENT_FRAMEWORK)/.ready ## Try Willowbark in Microsoft's Agent Framework, and its MCP server on release 2 of MCP's SDK
+	$(AGENT_FRAMEWORK)/bin/pytest -q tests/test_agent_framework.py tests/test_mcp.py
+
 TYPES := .venvs/types
 
 .PHONY: types-test
@@ -258,9 +271,9 @@ $(SCALE)/.ready: .ci/scale.txt requirements.txt pyproject.toml
 scale: $(SCALE)/.ready # make .venvs/scale: Willowbark with Parquet and Ray
 
 .PHONY: lock
-lock: lock-run lock-mutants lock-scale lock-model lock-studio lock-axe lock-docs lock-types ## Renew the locked requirements; lock-NAME renews one
+lock: lock-run lock-mutants lock-scale lock-model lock-studio lock-axe lock-docs lock-types lock-agent-framework ## Renew the locked requirements; lock-NAME renews one
 
-.PHONY: lock-run lock-mutants lock-scale lock-model lock-studio lock-axe lock-docs lock-types
+.PHONY: lock-run lock-mutants lock-scale lock-model lock-studio lock-axe lock-docs lock-types lock-agent-framework
 
 lock-run:
 	$(LOCK) pyproject.toml requirements-build.in -o requirements.txt
@@ -288,6 +301,9 @@ lock-docs:
 
 lock-types:
 	$(LOCK) .ci/types.in -c requirements-dev.txt -o .ci/types.txt
+
+lock-agent-framework:
+	$(LOCK) .ci/agent-framework.in -c requirements.txt -o .ci/agent-framework.txt
 
 .PHONY: release
 release: bare-install ## Check version and first screens, build into dist/, and say which tag to set

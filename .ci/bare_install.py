@@ -119,7 +119,7 @@ def prepared(program: Path) -> Iterator[tuple[Path, dict[str, str]]]:
     from autogen_core.models import UserMessage  # noqa: PLC0415
     from batch_servers import OpenAIBatchServer  # noqa: PLC0415
     from benchmarks.baseline import write_baseline  # noqa: PLC0415
-    from benchmarks.prompt_tokens import quoting_report  # noqa: PLC0415
+    from benchmarks.prompt_tokens import quote_passages  # noqa: PLC0415
     from openai_server import rote  # noqa: PLC0415
 
     def answer(body: dict[str, Any]) -> str:
@@ -128,7 +128,7 @@ def prepared(program: Path) -> Iterator[tuple[Path, dict[str, str]]]:
             return "ready"
         said = rote(form["schema"])
         if "claims" in said:
-            said = quoting_report([UserMessage(content=body["messages"][-1]["content"], source="user")])
+            said = quote_passages([UserMessage(content=body["messages"][-1]["content"], source="user")])
         return json.dumps(said | ({"readings": []} if "readings" in said else {}))
 
     with tempfile.TemporaryDirectory() as folder, OpenAIBatchServer(answer).running() as url:

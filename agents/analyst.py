@@ -20,7 +20,7 @@ from willowbark.tools.library.collected import CollectedEvidence
 from willowbark.tools.records.evidence import Evidence
 from willowbark.tools.toolbox import AskRecords
 
-from .asking import Aids, prompt
+from .asking import Aids, read_prompt
 from .assessment import AssessmentMessage
 from .context import RunContext
 from .findings import Dossier
@@ -139,7 +139,7 @@ class Analyst(Participant[M], BaseChatAgent):
         self._include_rag = include_rag
         self._model_client = model_client
         self._fallback = fallback
-        self._system_message = system_message or prompt(self.PROMPT)
+        self._system_message = system_message or read_prompt(self.PROMPT)
         self._memory = memory
         self._run = RunContext()
 

@@ -7,7 +7,7 @@ from pydantic import BaseModel, Field
 
 from willowbark.agents.autogen import ModelTextMessage
 from willowbark.tools.appraisal import Level, Quality
-from willowbark.tools.appraisal.appraised import conditions_of
+from willowbark.tools.appraisal.appraised import list_conditions
 from willowbark.tools.appraisal.candidates import Candidate
 from willowbark.tools.errors import WillowbarkError
 from willowbark.tools.questions import Question
@@ -90,11 +90,11 @@ class ApprovalRequest(BaseModel, frozen=True, extra="forbid"):
         Raises:
             ValueError: a name that was not proposed.
         """
-        known = {candidate.name.casefold(): candidate.name for candidate in self.candidates}
-        unknown = [name for name in names if name.casefold() not in known]
+        names_by_key = {candidate.name.casefold(): candidate.name for candidate in self.candidates}
+        unknown = [name for name in names if name.casefold() not in names_by_key]
         if unknown:
             raise ValueError(f"{', '.join(unknown)}: not among the candidates")
-        return ApprovalAnswer(accepted=tuple(known[name.casefold()] for name in names), reason=reason)
+        return ApprovalAnswer(accepted=tuple(names_by_key[name.casefold()] for name in names), reason=reason)
 
     @property
     def prompt(self) -> str:
@@ -160,11 +160,11 @@ class Approval(BaseModel, frozen=True, extra="forbid"):
         cls, who: DecidedBy, via: str, proposals: Sequence[Proposal], answer: ApprovalAnswer, because: str = ""
     ) -> Self:
         """Build the decision from an answer, or from the default for the reason in `because`."""
-        wanted = {name.casefold() for name in answer.accepted}
-        accepted = [proposal.name for proposal in proposals if proposal.name.casefold() in wanted]
-        refused = [proposal for proposal in proposals if proposal.name.casefold() not in wanted]
-        aside = [SetAside(**{**dict(one), "quotes": ()}, reason=answer.reason) for one in refused]
-        return cls(decided_by=who, via=via, because=because, accepted=accepted, set_aside=aside)
+        accepted_keys = {name.casefold() for name in answer.accepted}
+        accepted = [proposal.name for proposal in proposals if proposal.name.casefold() in accepted_keys]
+        refused = [proposal for proposal in proposals if proposal.name.casefold() not in accepted_keys]
+        set_aside_ones = [SetAside(**{**dict(one), "quotes": ()}, reason=answer.reason) for one in refused]
+        return cls(decided_by=who, via=via, because=because, accepted=accepted, set_aside=set_aside_ones)
 
     @property
     def who(self) -> str:
@@ -183,23 +183,25 @@ class Approval(BaseModel, frozen=True, extra="forbid"):
         """The sentence on the decision in the report's methodology."""
         if self.decided_by == "nobody":
             return "Nobody was asked to approve the candidates."
-        kept = len(self.accepted)
-        aside = len(self.set_aside)
-        return f"Who decided on the candidates before the report: {self.who}; {kept} of {kept + aside} accepted."
+        accepted = len(self.accepted)
+        proposed = accepted + len(self.set_aside)
+        return f"Who decided on the candidates before the report: {self.who}; {accepted} of {proposed} accepted."
 
     def lets(self, candidate: str) -> bool:
         """Whether the report may include a candidate; once somebody was asked, only those they accepted."""
         return not self.holds_back(candidate) and (self.decided_by == "nobody" or candidate in self.accepted)
 
-    def with_aside(self, candidates: Sequence[Candidate], asked: Question, corrections: CorrectionBook) -> "Approval":
+    def add_set_aside(
+        self, candidates: Sequence[Candidate], question: Question, corrections: CorrectionBook
+    ) -> "Approval":
         """Return the decision with the candidates that people set aside for this question, now or in earlier runs."""
-        aside = list[SetAside]()
-        for proposal in proposals_of(candidates):
-            word = corrections.find_aside(proposal.name, conditions_of(asked))
+        additions = list[SetAside]()
+        for proposal in list_proposals(candidates):
+            word = corrections.find_aside(proposal.name, list_conditions(question))
             if word is not None and not self.holds_back(proposal.name):
                 reason = f"{word.note or 'set aside'} ({word.by})"
-                aside.append(SetAside(**{**dict(proposal), "quotes": ()}, reason=reason))
-        return self.model_copy(update={"set_aside": [*self.set_aside, *aside]}) if aside else self
+                additions.append(SetAside(**{**dict(proposal), "quotes": ()}, reason=reason))
+        return self.model_copy(update={"set_aside": [*self.set_aside, *additions]}) if additions else self
 
     def holds_back(self, drug: str) -> bool:
         """Whether a drug was set aside."""
@@ -211,11 +213,11 @@ class ApprovalMessage(ModelTextMessage[Approval]):
 
     def to_text(self) -> str:
         """One line for consoles."""
-        aside = ", ".join(one.name for one in self.content.set_aside)
-        return self.content.sentence + (f" Set aside: {aside}." if aside else "")
+        names = ", ".join(one.name for one in self.content.set_aside)
+        return self.content.sentence + (f" Set aside: {names}." if names else "")
 
 
-def proposals_of(candidates: Sequence[Candidate]) -> tuple[Proposal, ...]:
+def list_proposals(candidates: Sequence[Candidate]) -> tuple[Proposal, ...]:
     """Return the candidates to decide on: those that studies support or contradict."""
     return tuple(
         Proposal(
@@ -224,21 +226,21 @@ def proposals_of(candidates: Sequence[Candidate]) -> tuple[Proposal, ...]:
             contradicting=len(c.appraisal.contradicting),
             certainty=c.appraisal.certainty.level.said,
             evidence_quality=c.appraisal.quality,
-            quotes=quotes_of(c),
+            quotes=quote_studies(c),
         )
         for c in candidates
         if c.has_verdict
     )
 
 
-def quotes_of(candidate: Candidate) -> tuple[ProposalQuote, ...]:
+def quote_studies(candidate: Candidate) -> tuple[ProposalQuote, ...]:
     """Quote the strongest studies for and against a candidate, those against it first."""
-    found = candidate.appraisal
-    against = {*found.contradicting, *found.missed}
+    appraisal = candidate.appraisal
+    against = {*appraisal.contradicting, *appraisal.missed}
     quotes = list[ProposalQuote]()
-    for side in (against, set(found.supporting)):
-        told = [record for record in candidate.records if record.key in side and record.sentence]
-        for each in told[:QUOTES_A_SIDE]:
-            direction = "missed its primary outcome" if each.item.missed_primary else each.item.direction.value
-            quotes.append(ProposalQuote(key=each.key, direction=direction, sentence=each.sentence))
+    for side in (against, set(appraisal.supporting)):
+        quotable = [record for record in candidate.records if record.key in side and record.sentence]
+        for record in quotable[:QUOTES_A_SIDE]:
+            direction = "missed its primary outcome" if record.item.missed_primary else record.item.direction.value
+            quotes.append(ProposalQuote(key=record.key, direction=direction, sentence=record.sentence))
     return tuple(quotes)

@@ -27,9 +27,9 @@ from willowbark.agents.autogen import (
     UserInputRequestedEvent,
     UserProxyAgent,
     UserProxyAgentConfig,
-    typed_by,
+    read_answer,
 )
-from willowbark.tools.appraisal.appraised import conditions_of
+from willowbark.tools.appraisal.appraised import list_conditions
 from willowbark.tools.appraisal.judgement import judge_candidates
 
 from .analyst import Memory, Participant
@@ -42,7 +42,7 @@ from .approval import (
     DecidedBy,
     Default,
     NobodyToAsk,
-    proposals_of,
+    list_proposals,
 )
 from .context import RunContext
 
@@ -88,7 +88,7 @@ class ApproverAgent(Participant[Memory], UserProxyAgent, Component[ApproverAgent
         default: Default = "all",
         timeout_s: float = TIMEOUT_S,
     ) -> None:
-        super().__init__(name, description=description, input_func=input_func or terminal_input)
+        super().__init__(name, description=description, input_func=input_func or ask_at_terminal)
         self._approve = approve
         self._decided_by: DecidedBy = "program" if approve and via is None else "person"
         self._via = "" if nobody else via
@@ -107,12 +107,12 @@ class ApproverAgent(Participant[Memory], UserProxyAgent, Component[ApproverAgent
         approval = self._run.decided
         dossier = self._memory.dossier
         if approval is None:
-            run.readings.hold(dossier.readings, dossier.studies, dossier.absent)
-            _, candidates = await run.checked(dossier.asked, dossier.pool())
-            conditions = conditions_of(dossier.asked)
+            run.readings.replace_given(dossier.readings, dossier.studies, dossier.absent)
+            _, candidates = await run.check(dossier.asked, dossier.pool())
+            conditions = list_conditions(dossier.asked)
             judged = judge_candidates(candidates, self._memory.view, run.readings.corrections, conditions)
-            earlier = Approval(decided_by="nobody").with_aside(judged, dossier.asked, run.readings.corrections)
-            proposals = proposals_of([each for each in judged if not earlier.holds_back(each.drug)])
+            earlier = Approval(decided_by="nobody").add_set_aside(judged, dossier.asked, run.readings.corrections)
+            proposals = list_proposals([candidate for candidate in judged if not earlier.holds_back(candidate.drug)])
             request = ApprovalRequest(
                 question=dossier.question, candidates=proposals, timeout_s=self.timeout_s, default=self.default
             )
@@ -120,17 +120,17 @@ class ApproverAgent(Participant[Memory], UserProxyAgent, Component[ApproverAgent
             who = self._decided_by
             because = self._nobody if proposals else "there was no candidate to ask about"
             if not because:
-                shown = ["**Approval: which of these should the report deal with?**", "", *request.lines]
-                yield TextMessage(content="\n".join(shown), source=self.name)
-                asked = UserInputRequestedEvent(request_id=str(uuid.uuid4()), source=self.name)
-                yield asked
-                answer, because = await self._ask(request, asked.request_id, cancellation_token)
+                lines = ["**Approval: which of these should the report deal with?**", "", *request.lines]
+                yield TextMessage(content="\n".join(lines), source=self.name)
+                event = UserInputRequestedEvent(request_id=str(uuid.uuid4()), source=self.name)
+                yield event
+                answer, because = await self._ask(request, event.request_id, cancellation_token)
             if answer is None:
                 answer = request.all() if self.default == "all" else request.none("nobody approved it")
                 who = "default"
             via = self._via
             if via is None:
-                own = "terminal" if self.input_func is terminal_input else "AutoGen user proxy"
+                own = "terminal" if self.input_func is ask_at_terminal else "AutoGen user proxy"
                 via = "Python" if self._approve is not None else own
             approval = Approval.by(who, via, proposals, answer, because)
         message = ApprovalMessage(content=approval, source=self.name)
@@ -145,7 +145,7 @@ class ApproverAgent(Participant[Memory], UserProxyAgent, Component[ApproverAgent
         async def ask_person(request: ApprovalRequest) -> ApprovalAnswer:
             prompt = "\n".join([*request.lines, request.prompt])
             for _ in range(MAX_ATTEMPTS):
-                typed = await typed_by(self, prompt, token)
+                typed = await read_answer(self, prompt, token)
                 try:
                     return request.read(typed)
                 except ValueError as error:
@@ -178,7 +178,7 @@ class ApproverAgent(Participant[Memory], UserProxyAgent, Component[ApproverAgent
         return cls(config.name, description=config.description, default=config.default, timeout_s=config.timeout_s)
 
 
-async def terminal_input(prompt: str, cancellation_token: CancellationToken | None = None) -> str:
+async def ask_at_terminal(prompt: str, cancellation_token: CancellationToken | None = None) -> str:
     """Prompt on stderr and read a line from stdin; unlike `input()` it can time out and be cancelled.
 
     Raises:

@@ -6,7 +6,7 @@ https://doi.org/10.1186/s13643-020-01521-4. It guarantees no recall; the report 
 """
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any, Literal
 
 from pydantic import BaseModel, Field
@@ -14,7 +14,7 @@ from pydantic import BaseModel, Field
 from willowbark.agents.autogen import ModelTextMessage
 from willowbark.tools.appraisal import Direction
 from willowbark.tools.appraisal.appraised import AppraisedRecord
-from willowbark.tools.appraisal.candidates import Candidate, share_places
+from willowbark.tools.appraisal.candidates import Candidate, select_strongest, select_with_failing
 from willowbark.tools.appraisal.fit import COUNTED
 from willowbark.tools.appraisal.judgement import JudgeView, StruckRow
 from willowbark.tools.appraisal.views import MatchedStudy
@@ -38,16 +38,16 @@ JUDGE_THRESHOLD = 0.8  # least confidence for sufficient evidence; by contract
 MIN_SCORE = 6  # of 10, for mechanism and for candidates; by contract
 STANDARD = 300  # publications and trials of a run by default
 SETTLED_AFTER = 100  # records in a row that changed no verdict
-SHOWN_RECORDS = 60  # best publications and trials shown to a model; code appraises all of them
-SHOWN_ENTRIES = 20  # entries of drug databases shown with them, including the leading candidates'
-SHOWN_CANDIDATES = 20  # in a prompt, best supported first; a third of the places is for those that fail
-SHOWN_EACH = 2  # records of each, at least, if so many have a verdict
-SHOWN_READINGS = 6  # of a candidate, for the judge; the candidate's line gives their number
-SHOWN_STUDIES = 90  # lines of a judge's prompt, of the leading candidates first
-SHOWN_TOLD = 160  # characters of a line's people or outcome, which are short in all but lists
-SHOWN_QUERY = 200  # characters of a query
-SHOWN_LINE = 200  # characters of a candidate's line
-SHOWN_HYPOTHESES = 6  # mechanism hypotheses shown to a model
+MOST_RECORDS = 60  # best publications and trials shown to a model; code appraises all of them
+MOST_ENTRIES = 20  # entries of drug databases shown with them, including the leading candidates'
+MOST_CANDIDATES = 20  # in a prompt, best supported first; a third of the places is for those that fail
+MOST_EACH = 2  # records of each, at least, if so many have a verdict
+MOST_READINGS = 6  # of a candidate, for the judge; the candidate's line gives their number
+MOST_STUDIES = 90  # lines of a judge's prompt, of the leading candidates first
+LONGEST_DETAIL = 160  # characters of a line's people or outcome, which are short in all but lists
+LONGEST_QUERY = 200  # characters of a query
+LONGEST_LINE = 200  # characters of a candidate's line
+MOST_HYPOTHESES = 6  # mechanism hypotheses shown to a model
 
 StopReason = Literal[
     "sufficient_evidence",
@@ -111,7 +111,7 @@ class Progress(BaseModel, frozen=True, extra="forbid"):
         return f"{'all' if self.read >= self.hits else f'{self.read:,} of'} {self.hits:,} hits were read"
 
 
-def progress(searches: Sequence[SourceReply], pool: Iterable[Evidence], most: int) -> Progress:
+def count_progress(searches: Sequence[SourceReply], pool: Iterable[Evidence], most: int) -> Progress:
     """Count the records read of a pool without duplicates, and list the queries with hits left.
 
     Args:
@@ -119,18 +119,22 @@ def progress(searches: Sequence[SourceReply], pool: Iterable[Evidence], most: in
         pool: all records.
         most: requested depth in records.
     """
-    read = Counter[tuple[str, str]]()
+    records_read = Counter[tuple[str, str]]()
     hits = Counter[tuple[str, str]]()
     widest = Counter[str]()
     ended = {(search.query, search.source) for search in searches if not search.records}  # failed, or ended early
     for search in searches:
-        if (kind := gives(search.source)) in STUDIES:
+        kind = gives(search.source)
+        if kind in STUDIES:
             key = search.query, search.source
-            read[key] += len(search.records)
+            records_read[key] += len(search.records)
             hits[key] = max(hits[key], search.total)  # a later page may not repeat it
             widest[kind] = max(widest[kind], search.total)  # sources of one kind find mostly the same records
     studies = sum(kind_of(record) in STUDIES for record in pool)
-    unread = dict.fromkeys(key[0] for key, found in hits.items() if found > read[key] and key not in ended)
+    unread: dict[str, None] = {}
+    for key, total in hits.items():
+        if total > records_read[key] and key not in ended:
+            unread[key[0]] = None
     return Progress(read=studies, hits=max(widest.total(), studies), most=most, unread=list(unread))
 
 
@@ -217,12 +221,12 @@ class AssessmentMessage(ModelTextMessage[JudgeAssessment]):
             names = dict.fromkeys(search.specialist for search in verdict.next_searches if search.query == query)
             whose = f" for {' and '.join(names)}" if names else ""
             lines.append(f"Next query{whose}: {query}")
-        wanted = NextSearches(
+        next_searches = NextSearches(
             after_round=verdict.iteration,
             next_search_queries=verdict.next_search_queries,
             as_written=bool(verdict.view.by),
         )
-        return f"{unmarked(chr(10).join(lines))}\n{embed(wanted, new_marker())}"
+        return f"{unmarked(chr(10).join(lines))}\n{embed(next_searches, new_marker())}"
 
 
 class AssessmentRequest(BaseModel, frozen=True, extra="forbid"):
@@ -294,39 +298,21 @@ class AssessmentRequest(BaseModel, frozen=True, extra="forbid"):
     @property
     def text(self) -> str:
         """The request as text for a language model."""
-        shown = share_places(self.candidates, SHOWN_CANDIDATES)
-        found = dict[str, dict[str, tuple[int, int]]]()
-        failed = dict[tuple[str, str], str]()
-        for search in self.searches:
-            query = search.query  # whole where it may be given again, as it stands
-            if query not in self.progress.unread:
-                query = query[:SHOWN_QUERY]
-            source = search.source
-            read, hits = found.setdefault(query, {}).get(source, (0, 0))
-            found[query][source] = read + len(search.records), max(hits, search.total)
-            if search.status is not Status.OK:
-                failed[query, source] = f" ({search.status.value})"
-        searched = [
-            f"- {query}: "
-            + ", ".join(
-                f"{source} {read} of {hits}{failed.get((query, source), '')}" for source, (read, hits) in by.items()
-            )
-            for query, by in found.items()
-        ]
+        candidates = select_strongest(self.candidates, MOST_CANDIDATES)
+        made = {search.query for search in self.searches}
         hypotheses = [
             f"- {hypothesis.drug} on {hypothesis.target} ({hypothesis.effect}), {hypothesis.pathway}: "
             f"{hypothesis.confidence:.2f}{'' if self.is_last else '; '}"
             f"{'' if self.is_last else ' | '.join(hypothesis.to_search_queries())}"
-            for hypothesis in self.hypotheses.hypotheses[:SHOWN_HYPOTHESES]
+            for hypothesis in self.hypotheses.hypotheses[:MOST_HYPOTHESES]
         ]
-        made = {search.query for search in self.searches}
         trials = [f"- {query}" for query in list_trial_queries(parse_question(self.question)) if query not in made]
-        refused = [f"- {unmarked(each)}" for each in self.refused]
-        struck = [f"- {each.key} on {each.drug}: {unmarked(each.reason)}" for each in self.struck]
-        disputed = [f"- {unmarked(each)}" for each in self.disputed]
-        to_be_made = [] if self.is_last else trials
+        refused = [f"- {unmarked(line)}" for line in self.refused]
+        struck = [f"- {row.key} on {row.drug}: {unmarked(row.reason)}" for row in self.struck]
+        disputed = [f"- {unmarked(line)}" for line in self.disputed]
+        not_made = [] if self.is_last else trials
         later = [f"- {name}: {', '.join(tools)}" for name, tools in self.later.items()]
-        thoughts = [f"- {name}: {unmarked(said)}" for name, said in self.reflections.items() if said]
+        thoughts = [f"- {name}: {unmarked(thought)}" for name, thought in self.reflections.items() if thought]
         tests = "" if self.is_last else ", with queries that could test them"
         return "\n".join(
             [
@@ -334,17 +320,24 @@ class AssessmentRequest(BaseModel, frozen=True, extra="forbid"):
                 f"Thresholds: the search ends where you say that it is enough, at confidence {self.threshold:g} with "
                 f"{MIN_SCORE} of 10 for {'mechanism and ' if self.asks_mechanism else ''}candidates; it ends after "
                 f"round {self.most_rounds}.",
-                *([] if self.is_last else ["Specialists:", *(f"- {each.line}" for each in self.specialists)]),
+                *(
+                    []
+                    if self.is_last
+                    else ["Specialists:", *(f"- {specialist.line}" for specialist in self.specialists)]
+                ),
                 "What was read of the candidates, a study a line:",
-                enclose_lines(study_lines(shown), self.marker),
+                enclose_lines(list_study_lines(candidates), self.marker),
                 "Searches so far, with the hits that were fetched of those found:",
-                *(searched or ["- none"]),
+                *(_list_searches(self.searches, self.progress.unread) or ["- none"]),
                 "Appraisal by rule (drug: supporting and contradicting studies, certainty):",
-                *([f"- {_appraisal_line(each)}" for each in shown] or ["- no drug with evidence on the condition"]),
+                *(
+                    [f"- {_write_appraisal_line(candidate)}" for candidate in candidates]
+                    or ["- no drug with evidence on the condition"]
+                ),
                 *(["Gaps that you named before:", *(f"- {unmarked(gap)}" for gap in self.gaps)] if self.gaps else []),
                 *(["Rows that you struck before:", *struck] if struck else []),
                 *(["Not borne out by their own sentences, and uncounted:", *disputed] if disputed else []),
-                *(["Queries for trials and reviews, not made yet:", *to_be_made] if to_be_made else []),
+                *(["Queries for trials and reviews, not made yet:", *not_made] if not_made else []),
                 *(["Asked for before and not searched:", *refused] if refused else []),
                 *(["Not asked yet, left for later by the kind of question:", *later] if later else []),
                 *(["What the specialists make of this round:", *thoughts] if thoughts else []),
@@ -356,17 +349,39 @@ class AssessmentRequest(BaseModel, frozen=True, extra="forbid"):
         )
 
 
-def _appraisal_line(candidate: Candidate) -> str:
+def _list_searches(searches: Sequence[SourceReply], unread: Collection[str]) -> list[str]:
+    """List the searches of a run by query, each with the hits fetched of those found at each source.
+
+    A query with hits left stands whole, since it may be given again as it is.
+    """
+    by_query = dict[str, dict[str, tuple[int, int]]]()
+    failed = dict[tuple[str, str], str]()
+    for search in searches:
+        query = search.query if search.query in unread else search.query[:LONGEST_QUERY]
+        fetched, hits = by_query.setdefault(query, {}).get(search.source, (0, 0))
+        by_query[query][search.source] = fetched + len(search.records), max(hits, search.total)
+        if search.status is not Status.OK:
+            failed[query, search.source] = f" ({search.status.value})"
+    lines = []
+    for query, by_source in by_query.items():
+        counts = []
+        for source, (fetched, hits) in by_source.items():
+            counts.append(f"{source} {fetched} of {hits}{failed.get((query, source), '')}")
+        lines.append(f"- {query}: " + ", ".join(counts))
+    return lines
+
+
+def _write_appraisal_line(candidate: Candidate) -> str:
     """Return a candidate's studies, counted by side, with its certainty and mechanism, as far as there are any."""
-    found = candidate.appraisal
-    sides = {"supporting": found.supporting, "contradicting": found.contradicting, "missed": found.missed}
+    appraisal = candidate.appraisal
+    sides = {"supporting": appraisal.supporting, "contradicting": appraisal.contradicting, "missed": appraisal.missed}
     parts = [f"{len(keys)} {side}" for side, keys in sides.items() if keys]
-    parts.append("refuted" if found.quality == "refuted" else f"{found.certainty.level.said} certainty")
+    parts.append("refuted" if appraisal.quality == "refuted" else f"{appraisal.certainty.level.said} certainty")
     parts += [str(mechanism) for mechanism in candidate.mechanisms[:1]]
-    return short(f"{candidate.drug}: {', '.join(parts)}", SHOWN_LINE)
+    return short(f"{candidate.drug}: {', '.join(parts)}", LONGEST_LINE)
 
 
-def reading_line(candidate: Candidate, record: AppraisedRecord) -> dict[str, Any]:
+def make_reading_line(candidate: Candidate, record: AppraisedRecord) -> dict[str, Any]:
     """Return a record's reading on a candidate as data for models."""
     item = record.item
     says = "harm" if record.harm_told and item.direction is Direction.not_assessed else str(item.direction)
@@ -374,75 +389,79 @@ def reading_line(candidate: Candidate, record: AppraisedRecord) -> dict[str, Any
     return line if item.sample_size is None else {**line, "n": item.sample_size}
 
 
-def study_lines(candidates: Sequence[Candidate]) -> list[dict[str, Any]]:
+def list_study_lines(candidates: Sequence[Candidate]) -> list[dict[str, Any]]:
     """Return the candidates' studies in a line each, the strongest of each first, a passage whole and once.
 
-    `SHOWN_READINGS` of each candidate; of more than `SHOWN_STUDIES` those of the first candidates.
+    `MOST_READINGS` of each candidate; of more than `MOST_STUDIES` those of the first candidates.
     """
     lines = list[dict[str, Any]]()
-    shown = set[tuple[str, str]]()
+    passages = set[tuple[str, str]]()
     for candidate in candidates:
-        for record in candidate.records[:SHOWN_READINGS]:
-            line = study_line(candidate, record)
+        for record in candidate.records[:MOST_READINGS]:
+            line = make_study_line(candidate, record)
             passage = line.get("passage", "")
             tells = passage or "result" in line or record.item.design is StudyDesign.registry_entry
             if not tells:  # it names the drug and says nothing of it
                 continue
-            if passage and (record.key, passage) in shown:
+            if passage and (record.key, passage) in passages:
                 line["passage"] = "as above"
-            shown.add((record.key, passage))
+            passages.add((record.key, passage))
             lines.append(line)
-    return lines[:SHOWN_STUDIES]
+    return lines[:MOST_STUDIES]
 
 
-def study_line(candidate: Candidate, record: AppraisedRecord) -> dict[str, Any]:
+def make_study_line(candidate: Candidate, record: AppraisedRecord) -> dict[str, Any]:
     """Return what a record compared and found on a candidate as data for models; what is not told is left out."""
     row = record.stance.comparison
-    told = record.told
+    result = record.told
     item = record.item
     arm = record.study.arm(row.arm) if row is not None else None
     more = {
-        "people": one_line(record.study.people, SHOWN_TOLD),
+        "people": one_line(record.study.people, LONGEST_DETAIL),
         "dose": arm.dose if arm is not None and candidate.drug in arm.drugs else "",
-        "against": told.comparator,
-        "outcome": one_line(row.outcome, SHOWN_TOLD) if row is not None else "",
-        "result": told.result,
+        "against": result.comparator,
+        "outcome": one_line(row.outcome, LONGEST_DETAIL) if row is not None else "",
+        "result": result.result,
         "estimate": row.estimate.written if row is not None and row.estimate else "",
         "in_part": item.fit if item.fit not in COUNTED and not item.is_telling else "",
         "read_by": "rules" if record.study.reader == "small_reader" else "",
         "retracted": item.retracted or None,
-        "passage": record.sentence or record.harm_told or (told.passage.text if told.passage else ""),
+        "passage": record.sentence or record.harm_told or (result.passage.text if result.passage else ""),
     }
-    return reading_line(candidate, record) | {name: said for name, said in more.items() if said}
+    return make_reading_line(candidate, record) | {name: value for name, value in more.items() if value}
 
 
-def shown_records(pool: Sequence[Evidence], candidates: Sequence[Candidate]) -> list[Evidence]:
+def select_records(pool: Sequence[Evidence], candidates: Sequence[Candidate]) -> list[Evidence]:
     """Select the records for a model, best first: studies and the leading candidates' database entries.
 
     Of the leading candidates the strongest records with a verdict, each one's first before any second.
     """
     judged = [candidate for candidate in candidates if candidate.has_verdict]
-    needed = [key for candidate in judged for key in candidate.drug_records]
+    needed: set[str] = set()
+    for candidate in judged:
+        needed.update(candidate.drug_records)
     telling = []
-    for candidate in share_places(judged, SHOWN_CANDIDATES):
+    for candidate in select_with_failing(judged, MOST_CANDIDATES):
         decided = {*candidate.appraisal.telling}
         telling.append([record.key for record in candidate.records if record.key in decided])
-    in_turns = [keys[turn] for turn in range(SHOWN_EACH) for keys in telling if turn < len(keys)]
+    in_turns: list[str] = []
+    for turn in range(MOST_EACH):
+        in_turns += [keys[turn] for keys in telling if turn < len(keys)]
     entries = [record for record in pool if kind_of(record) in ENTRIES]
     entries.sort(key=lambda record: record.key not in needed and kind_of(record) != "disease")
     studies = dict.fromkeys([*in_turns, *(record.key for record in pool if kind_of(record) not in ENTRIES)])
-    chosen = {*list(studies)[:SHOWN_RECORDS], *(record.key for record in entries[:SHOWN_ENTRIES])}
+    chosen = {*list(studies)[:MOST_RECORDS], *(record.key for record in entries[:MOST_ENTRIES])}
     return [record for record in pool if record.key in chosen]
 
 
-def sources_breakdown(pool: Sequence[Evidence]) -> dict[str, int]:
+def count_by_kind(pool: Sequence[Evidence]) -> dict[str, int]:
     """Count the records by kind: `peer_reviewed`, `clinical_trials`, `preprints`, `other`."""
     names = {"publication": "peer_reviewed", "trial": "clinical_trials"}
-    found = Counter("preprints" if each.is_preprint else names.get(kind_of(each), "other") for each in pool)
-    return {name: found[name] for name in ("peer_reviewed", "clinical_trials", "preprints", "other")}
+    counts = Counter("preprints" if record.is_preprint else names.get(kind_of(record), "other") for record in pool)
+    return {name: counts[name] for name in ("peer_reviewed", "clinical_trials", "preprints", "other")}
 
 
-def as_markdown(verdict: JudgeAssessment) -> str:
+def write_markdown(verdict: JudgeAssessment) -> str:
     """Write a verdict as Markdown."""
     details = verdict.details
     counts = ", ".join(f"{count} {kind.replace('_', ' ')}" for kind, count in details.sources_breakdown.items())

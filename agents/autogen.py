@@ -429,17 +429,17 @@ class PolicyManager(SelectorGroupChatManager):
         choice = await self._ask_selector(thread)
         if choice is not None:
             return [choice]
-        due = self.team.next_speakers(thread)
-        if not due:
+        speakers = self.team.next_speakers(thread)
+        if not speakers:
             await self._end()
             return []
         candidates = await self._ask_candidates(thread)
         by_model = self.team.selects_by_model
-        within = self.team.open_speakers(thread) if by_model else due
+        within = self.team.open_speakers(thread) if by_model else speakers
         if candidates is not None:
             within = [name for name in within if name in candidates]
         if by_model or not within:
-            within = [await self._select_one(within or candidates or due)]
+            within = [await self._select_one(within or candidates or speakers)]
         if self._silent == (len(thread), within):
             raise RuntimeError(f"{', '.join(within)} said nothing: the team cannot go on")
         self._silent = len(thread), within
@@ -496,29 +496,29 @@ class PolicyManager(SelectorGroupChatManager):
         await self._signal_termination(StopMessage(content="Nobody is due to speak.", source=self._name))
 
 
-def keyword_defaults(of: type) -> dict[str, Any]:
+def list_defaults(of: type) -> dict[str, Any]:
     """Return the keywords of a class with their defaults, without those that have none."""
     parameters = signature(of).parameters.values()
     return {parameter.name: parameter.default for parameter in parameters if parameter.default is not Parameter.empty}
 
 
-def names_inside(member: ChatAgent | Team) -> frozenset[str]:
+def list_names(member: ChatAgent | Team) -> frozenset[str]:
     """Return the sources of a member's messages: its own name, or the names inside a team."""
     if not isinstance(member, BaseGroupChat):
         return frozenset([member.name])
-    return frozenset(name for inner in member._participants for name in names_inside(inner))
+    return frozenset(name for inner in member._participants for name in list_names(inner))
 
 
-def assistants_in(member: ChatAgent | Team) -> Iterator[AssistantAgent]:
+def find_assistants(member: ChatAgent | Team) -> Iterator[AssistantAgent]:
     """Yield the assistants that a member is or, if it is a team, holds."""
     if isinstance(member, AssistantAgent):
         yield member
     elif isinstance(member, BaseGroupChat):
         for inner in member._participants:
-            yield from assistants_in(inner)
+            yield from find_assistants(inner)
 
 
-async def schemas_of(agent: AssistantAgent) -> list[ToolSchema]:
+async def list_schemas(agent: AssistantAgent) -> list[ToolSchema]:
     """Return the schemas of an assistant's tools, without those of a server that cannot be reached."""
     schemas = list[ToolSchema]()
     for bench in agent._workbench:
@@ -527,7 +527,7 @@ async def schemas_of(agent: AssistantAgent) -> list[ToolSchema]:
     return schemas
 
 
-def tools_of(agent: AssistantAgent) -> Iterator[BaseTool[Any, Any]]:
+def list_tools_of(agent: AssistantAgent) -> Iterator[BaseTool[Any, Any]]:
     """Yield the tools in an assistant's static workbenches."""
     for workbench in agent._workbench:
         if isinstance(workbench, StaticWorkbench):
@@ -535,7 +535,7 @@ def tools_of(agent: AssistantAgent) -> Iterator[BaseTool[Any, Any]]:
 
 
 @contextmanager
-def speaking_through(agent: AssistantAgent, client: ChatCompletionClient, tool_rounds: int) -> Iterator[None]:
+def speak_through(agent: AssistantAgent, client: ChatCompletionClient, tool_rounds: int) -> Iterator[None]:
     """Use another model, with so many rounds of tool calls and no reflection, while this context is open."""
     own_client = agent._model_client
     own_rounds = agent._max_tool_iterations
@@ -552,7 +552,7 @@ def speaking_through(agent: AssistantAgent, client: ChatCompletionClient, tool_r
 
 
 @contextmanager
-def offering(agent: AssistantAgent, is_offered: Callable[[str], bool]) -> Iterator[None]:
+def offer(agent: AssistantAgent, is_offered: Callable[[str], bool]) -> Iterator[None]:
     """Offer a model only some of an assistant's own tools while this context is open; those of servers stay."""
     own = agent._workbench
     agent._workbench = [
@@ -567,7 +567,7 @@ def offering(agent: AssistantAgent, is_offered: Callable[[str], bool]) -> Iterat
         agent._workbench = own
 
 
-async def typed_by(person: UserProxyAgent, prompt: str, token: CancellationToken) -> str:
+async def read_answer(person: UserProxyAgent, prompt: str, token: CancellationToken) -> str:
     """Return a person's answer to a prompt; raises whatever the input function raised, which AutoGen wraps."""
     try:
         return await person._get_input(prompt, token)
@@ -575,20 +575,20 @@ async def typed_by(person: UserProxyAgent, prompt: str, token: CancellationToken
         raise error.__cause__ or error from None
 
 
-def model_name(client: ChatCompletionClient) -> str | None:
+def get_model_name(client: ChatCompletionClient) -> str | None:
     """Return the model name of a provider's client; None for clients without one."""
     name = getattr(client, "_raw_config", {}).get("model")
     return str(name) if name else None
 
 
-def openai_model_info(model: str) -> ModelInfo | None:
+def find_model_info(model: str) -> ModelInfo | None:
     """Return AutoGen's information on an OpenAI model; None if it has none, ImportError without the extra."""
     from autogen_ext.models.openai import _model_info as known  # noqa: PLC0415  only with the extra
 
     return known.get_info(model) if known.resolve_model(model) in known._MODEL_INFO else None
 
 
-def openai_server(client: ChatCompletionClient) -> Literal["strict", "own"] | None:
+def find_openai_server(client: ChatCompletionClient) -> Literal["strict", "own"] | None:
     """Whether a client uses OpenAI's servers (strict) or its protocol elsewhere (own); None for other clients."""
     inner = client
     while isinstance(inner, ChatCompletionCache):  # the run's journal, and a cache of the caller's own
@@ -624,35 +624,35 @@ def patch_provider_client(
 
 
 def _patch_openai(create: Call) -> Call:
-    async def call(**asked: Any) -> Any:
-        said = await create(**asked)
-        for choice in getattr(said, "choices", None) or ():
+    async def call(**request: Any) -> Any:
+        reply = await create(**request)
+        for choice in getattr(reply, "choices", None) or ():
             if words := getattr(getattr(choice, "message", None), "refusal", None):
                 choice.message.content = REFUSED + words
-        return said
+        return reply
 
     return call
 
 
 def _patch_anthropic(create: Call) -> Call:
-    async def call(**asked: Any) -> Any:
-        if isinstance(system := asked.get("system"), str):
-            asked["system"] = [{"type": "text", "text": system, "cache_control": {"type": "ephemeral"}}]
-        said = await create(**asked)
-        if asked.get("stream"):
-            return said
-        said.usage.input_tokens += said.usage.cache_read_input_tokens or 0
-        said.usage.input_tokens += said.usage.cache_creation_input_tokens or 0
-        if said.stop_reason == "refusal":
+    async def call(**request: Any) -> Any:
+        if isinstance(system := request.get("system"), str):
+            request["system"] = [{"type": "text", "text": system, "cache_control": {"type": "ephemeral"}}]
+        reply = await create(**request)
+        if request.get("stream"):
+            return reply
+        reply.usage.input_tokens += reply.usage.cache_read_input_tokens or 0
+        reply.usage.input_tokens += reply.usage.cache_creation_input_tokens or 0
+        if reply.stop_reason == "refusal":
             from anthropic.types import TextBlock  # noqa: PLC0415  only with the extra
 
-            said.content = [TextBlock(type="text", text=f"{REFUSED}stop reason refusal")]
-        return said
+            reply.content = [TextBlock(type="text", text=f"{REFUSED}stop reason refusal")]
+        return reply
 
     return call
 
 
-def http_client(client: ChatCompletionClient) -> Any:
+def get_http_client(client: ChatCompletionClient) -> Any:
     """Return the httpx client of a provider's client."""
     return client._client._client  # type: ignore[attr-defined]
 
@@ -660,4 +660,4 @@ def http_client(client: ChatCompletionClient) -> Any:
 async def close_connections(client: ChatCompletionClient) -> None:
     """Close the connections that AutoGen's client for Ollama leaves open."""
     if type(client).__module__.startswith("autogen_ext.models.ollama"):
-        await http_client(client).aclose()
+        await get_http_client(client).aclose()

@@ -6,12 +6,13 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import KW_ONLY, dataclass, field
+from itertools import chain
 from typing import Any, Literal, Protocol, runtime_checkable
 
 from willowbark.agents.autogen import ChatCompletionClient
-from willowbark.tools.appraisal.appraised import Readings, conditions_of
-from willowbark.tools.appraisal.candidates import Candidate, appraise_candidates, read_ahead, wanted_drugs
-from willowbark.tools.appraisal.corrected import with_added
+from willowbark.tools.appraisal.appraised import Readings, list_conditions
+from willowbark.tools.appraisal.candidates import Candidate, appraise_candidates, list_wanted_drugs, read_ahead
+from willowbark.tools.appraisal.corrected import add_records
 from willowbark.tools.appraisal.deciding import find_deciding
 from willowbark.tools.contracts.run_contract import find_changes
 from willowbark.tools.errors import ReadingStopped
@@ -28,12 +29,12 @@ from willowbark.tools.works.identity import fetch_published, link, resolve, sett
 from willowbark.tools.works.trust import check_trust
 
 from .approval import Approval
-from .findings import EvidenceDigest, Findings, digest_replies
+from .findings import EvidenceDigest, Findings, make_digest_of_replies
 from .report.content import ModelCalls, TurnUsage
 
 READERS = max(1, min(4, len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1))
 """Records read side by side, each on one core."""
-TEXTS_READ = 6  # full texts of a run that a model reads with the abstracts; those that somebody asks for come on top
+MOST_TEXTS = 6  # full texts of a run that a model reads with the abstracts; those that somebody asks for come on top
 TEXTS_PER_CANDIDATE = 2  # full texts of its strongest open records; every candidate's first before any second
 Exhausted = Literal["token_budget_exceeded", "timeout"]
 """The budget that is used up except for the reserve."""
@@ -108,21 +109,21 @@ class RunContext:
         asking = look_up_ahead(self.tools, leading, further, self.transport)
         self._ahead.append(asyncio.ensure_future(asking))
 
-    async def with_full_texts(self, question: Question, replies: Sequence[SourceReply]) -> list[SourceReply]:
+    async def add_full_texts(self, question: Question, replies: Sequence[SourceReply]) -> list[SourceReply]:
         """Add full texts to the open publications of a turn that decide most, before a model reads them.
 
         Of those that decide, pivotal trials and trials that disagree, a model is shown the whole results and tables;
         places that are left go to the publications that fit the question best, with excerpts. Of a run at most
-        `TEXTS_READ`; a text that does not come is noted on its record.
+        `MOST_TEXTS`; a text that does not come is noted on its record.
         """
-        publications = merge(record for reply in replies for record in reply.records)
-        wanted = [record for record in publications if may_be_open(record) and wanted_drugs(record, question)]
-        if self.transport is None or not wanted or len(self._texts) >= TEXTS_READ:
+        publications = merge(chain.from_iterable(reply.records for reply in replies))
+        eligible = [record for record in publications if may_be_open(record) and list_wanted_drugs(record, question)]
+        if self.transport is None or not eligible or len(self._texts) >= MOST_TEXTS:
             return list(replies)
         reasons = await self._find_deciding(question, publications)
-        best = {record.key: record for record in rank(question.text, wanted) if record.key not in self._texts}
+        best = {record.key: record for record in rank(question.text, eligible) if record.key not in self._texts}
         order = [key for key in dict.fromkeys((*reasons, *best)) if key in best]
-        chosen = [best[key] for key in order[: TEXTS_READ - len(self._texts)]]
+        chosen = [best[key] for key in order[: MOST_TEXTS - len(self._texts)]]
         self._texts.update(record.key for record in chosen)
         extended = await read_full_texts(chosen, self.transport)
         by_key = {record.key: mark_whole(record, reasons.get(record.key, "")) for record in extended}
@@ -161,17 +162,18 @@ class RunContext:
             reads = [asyncio.to_thread(read_ahead, question, part, self.readings, self._over.is_set) for part in parts]
             await asyncio.gather(*reads)
 
-    async def digest(self, question: Question, found: Findings) -> EvidenceDigest:
+    async def digest_turn(self, question: Question, findings: Findings) -> EvidenceDigest:
         """Digest the studies of a turn's findings; a model's readings take precedence."""
-        replies = found.replies
-        self.readings.take(found.readings, found.studies, [each.key for each in found.unread if each.is_absent])
-        records = [record for reply in replies for record in reply.records]
+        replies = findings.replies
+        absent = [record.key for record in findings.unread if record.is_absent]
+        self.readings.take(findings.readings, findings.studies, absent)
+        records = list(chain.from_iterable(reply.records for reply in replies))
         async with self._merging:  # or another specialist's records would be lost meanwhile
             self._so_far = await asyncio.to_thread(merge, [*self._so_far, *records])
         self.readings.begin(self._so_far)
         await self._read(question, records)
         try:
-            return await asyncio.to_thread(digest_replies, question, replies, self.readings)
+            return await asyncio.to_thread(make_digest_of_replies, question, replies, self.readings)
         except ReadingStopped:
             raise asyncio.CancelledError from None  # a stopped agent has not failed
 
@@ -184,7 +186,7 @@ class RunContext:
         self._ahead.clear()
         self._over = threading.Event()
 
-    async def checked(self, question: Question, pool: Sequence[Evidence]) -> Checked:
+    async def check(self, question: Question, pool: Sequence[Evidence]) -> Checked:
         """Check a pool and appraise its candidates: versions, links, retractions, full texts.
 
         Looked up once through the run's transport, so that approver and report agent see the same pool and a replayed
@@ -194,21 +196,21 @@ class RunContext:
             The pool with versions merged and linked and, for records that support a verdict, retraction status, full
             texts of the best open ones and published versions of preprints; and the candidates, best supported first.
         """
-        pool = with_added(pool, self.readings.corrections, conditions_of(question))
+        pool = add_records(pool, self.readings.corrections, list_conditions(question))
         key = (question, *(record.key for record in pool))
         if self._checked is None or self._checked[0] != key:
-            known = link(settle(pool))
+            checked_pool = link(settle(pool))
             if self.transport is not None:
-                known = await self._look_up(question, known, self.transport)
-            self._checked = key, (known, await self._appraise(question, known))
+                checked_pool = await self._look_up(question, checked_pool, self.transport)
+            self._checked = key, (checked_pool, await self._appraise(question, checked_pool))
         return self._checked[1]
 
-    async def checked_again(self, question: Question, pool: Sequence[Evidence], corrections: CorrectionBook) -> Checked:
+    async def check_again(self, question: Question, pool: Sequence[Evidence], corrections: CorrectionBook) -> Checked:
         """Appraise a pool as it was checked by what people say since; nothing more is looked up."""
-        known, _ = await self.checked(question, pool)
+        checked_pool, _ = await self.check(question, pool)
         self.readings.correct(corrections)
-        known = link(settle(with_added(known, corrections, conditions_of(question))))
-        return known, await self._appraise(question, known)
+        checked_pool = link(settle(add_records(checked_pool, corrections, list_conditions(question))))
+        return checked_pool, await self._appraise(question, checked_pool)
 
     async def _appraise(self, question: Question, pool: Sequence[Evidence]) -> list[Candidate]:
         leaves_unread = self.stopped is not None
@@ -222,17 +224,21 @@ class RunContext:
         strongest open records, in turn; published versions of preprints, which join the pool.
         """
         candidates = await self._appraise(question, pool)
-        keys = {
-            r.key for candidate in candidates for r in candidate.records if candidate.has_verdict or r.item.retracted
-        }
+        keys: set[str] = set()
+        for candidate in candidates:
+            for appraised in candidate.records:
+                if candidate.has_verdict or appraised.item.retracted:
+                    keys.add(appraised.key)
         cited = sorted((record for record in pool if record.key in keys), key=lambda record: record.key)
         is_open = {record.key: record for record in pool if may_be_open(record)}
-        best = [
-            [r.key for r in candidate.records if r.key in is_open][:TEXTS_PER_CANDIDATE] for candidate in candidates
-        ]
-        in_turns = [found[turn] for turn in range(TEXTS_PER_CANDIDATE) for found in best if turn < len(found)]
+        best = []
+        for candidate in candidates:
+            best.append([r.key for r in candidate.records if r.key in is_open][:TEXTS_PER_CANDIDATE])
+        in_turns: list[str] = []
+        for turn in range(TEXTS_PER_CANDIDATE):
+            in_turns += [keys_of_one[turn] for keys_of_one in best if turn < len(keys_of_one)]
         open_ones = [is_open[key] for key in dict.fromkeys(in_turns)][: FULL_TEXT_LIMIT - len(self._texts)]
-        checked, read, preprints = await asyncio.gather(
+        checked, with_texts, preprints = await asyncio.gather(
             check_trust(cited, transport),
             read_full_texts(open_ones, transport),
             resolve([record for record in cited if record.is_preprint], transport),
@@ -240,14 +246,17 @@ class RunContext:
 
         before = {record.key: record.metadata for record in pool}
         changed: dict[str, dict[str, Any]] = {}
-        for record in (*checked, *read, *preprints):
+        for record in (*checked, *with_texts, *preprints):
             old = before[record.key]
             new = {name: value for name, value in record.metadata.items() if name not in old or old[name] != value}
             changed.setdefault(record.key, {}).update(new)
-        known = [record.noting(**changed[record.key]) if changed.get(record.key) else record for record in pool]
-        if articles := await fetch_published(preprints, known, transport):
-            known = sorted([*known, *await check_trust(articles, transport)], key=lambda record: -record.relevance)
-        return link(settle(known))
+        extended = [record.noting(**changed[record.key]) if changed.get(record.key) else record for record in pool]
+        articles = await fetch_published(preprints, extended, transport)
+        if articles:
+            extended = sorted(
+                [*extended, *await check_trust(articles, transport)], key=lambda record: -record.relevance
+            )
+        return link(settle(extended))
 
 
 @runtime_checkable

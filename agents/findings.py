@@ -2,14 +2,14 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from itertools import zip_longest
+from itertools import chain, zip_longest
 
 from pydantic import BaseModel, Field
 
 from willowbark.agents.autogen import BaseChatMessage, ModelTextMessage, TextMessage
 from willowbark.tools.appraisal.appraised import Readings
 from willowbark.tools.appraisal.candidates import Candidate, appraise_candidates
-from willowbark.tools.appraisal.views import MatchedStudy, match_by_model, views_of
+from willowbark.tools.appraisal.views import MatchedStudy, make_readings, match_by_model
 from willowbark.tools.questions import Question, follow_up, parse_question
 from willowbark.tools.reading.document import Document
 from willowbark.tools.reading.reading import Reading
@@ -27,8 +27,8 @@ from .asking.reader import ReadingCounts, UnreadRecord, WholeTexts
 
 MOST_BYTES = 3_650  # of a digest, both as JSON and as text; 4 kB with the guidance above it
 ENOUGH = 12  # studies that should fit: quotes are shortened until they do
-TOLD = ("supports", "contradicts")
-DIRECTIONS = (*TOLD, "inconclusive")
+CONCLUSIVE = ("supports", "contradicts")
+DIRECTIONS = (*CONCLUSIVE, "inconclusive")
 NOT_RATED = "not rated"
 _QUOTE_LENGTHS = (400, 240, 160, 110)  # characters
 _MOST_NAMED = 8  # drugs listed by name only
@@ -78,26 +78,26 @@ class EvidenceDigest(BaseModel, frozen=True, extra="forbid"):
 
     def as_text(self) -> str:
         """Format the digest for a model: the summary, and the lines as a block."""
-        told = [unmarked(self.summary), *([self.rest] if self.rest else [])]
+        parts = [unmarked(self.summary), *([self.rest] if self.rest else [])]
         if self.lines:
             lines = [line.model_dump() for line in self.lines]
-            told.append(enclose_lines(lines, new_marker(), head={"of": "digest"}))
-        return "\n".join(told)
+            parts.append(enclose_lines(lines, new_marker(), head={"of": "digest"}))
+        return "\n".join(parts)
 
     def as_markdown(self) -> str:
         """Format the digest for people."""
-        told = [escape(self.summary), ""]
+        lines = [escape(self.summary), ""]
         drug = ""
         for line in self.lines:
             if line.drug != drug:
                 drug = line.drug
                 rated = "" if line.certainty in (NOT_RATED, "refuted") else f", {line.certainty} certainty"
-                told.append(f"- **{escape(drug)}**{rated}")
-            told.append(f"  - {line.direction} ({escape(line.study)}; {escape(line.id)}): “{escape(line.quote)}”")
-        return "\n".join([*told, *(["", self.rest] if self.rest else [])]).strip()
+                lines.append(f"- **{escape(drug)}**{rated}")
+            lines.append(f"  - {line.direction} ({escape(line.study)}; {escape(line.id)}): “{escape(line.quote)}”")
+        return "\n".join([*lines, *(["", self.rest] if self.rest else [])]).strip()
 
 
-def order_lines(lines: Iterable[EvidenceLine]) -> list[EvidenceLine]:
+def sort_lines(lines: Iterable[EvidenceLine]) -> list[EvidenceLine]:
     """Order lines: each drug's first, then each drug's second, and so on; inconclusive ones after all others.
 
     Of a drug come supporting and contradicting lines in turns, the larger group first.
@@ -107,10 +107,11 @@ def order_lines(lines: Iterable[EvidenceLine]) -> list[EvidenceLine]:
         by_drug.setdefault(line.drug, {side: [] for side in DIRECTIONS})[line.direction].append(line)
     queues = list[list[EvidenceLine]]()
     for sides in by_drug.values():
-        pairs = zip_longest(*sorted((sides[side] for side in TOLD), key=len, reverse=True))
-        queues.append([*(line for pair in pairs for line in pair if line is not None), *sides["inconclusive"]])
-    turns = [line for turn in zip_longest(*queues) for line in turn if line is not None]
-    return sorted(turns, key=lambda line: line.direction not in TOLD)
+        pairs = zip_longest(*sorted((sides[side] for side in CONCLUSIVE), key=len, reverse=True))
+        conclusive = [line for line in chain.from_iterable(pairs) if line is not None]
+        queues.append([*conclusive, *sides["inconclusive"]])
+    turns = [line for line in chain.from_iterable(zip_longest(*queues)) if line is not None]
+    return sorted(turns, key=lambda line: line.direction not in CONCLUSIVE)
 
 
 def make_digest(
@@ -124,53 +125,57 @@ def make_digest(
         lines: by drug in order, each drug's strongest studies first.
         most_bytes: of the digest as JSON, and as text.
     """
-    given = list(lines)
-    turns = order_lines(given)
-    drugs = list(dict.fromkeys(line.drug for line in given))
+    all_lines = list(lines)
+    turns = sort_lines(all_lines)
+    drugs = list(dict.fromkeys(line.drug for line in all_lines))
 
-    def digest_of(chosen: Sequence[EvidenceLine]) -> EvidenceDigest:
-        shown = {line.drug for line in chosen}
+    def build(chosen: Sequence[EvidenceLine]) -> EvidenceDigest:
+        drugs_chosen = {line.drug for line in chosen}
         return EvidenceDigest(
             question=short(question, 200),
             summary=one_line(summary, _MOST_SUMMARY),
             lines=sorted(chosen, key=lambda line: drugs.index(line.drug)),
-            left_off=len(given) - len(chosen),
-            drugs_left_off=[drug for drug in drugs if drug not in shown][:_MOST_NAMED],
+            left_off=len(all_lines) - len(chosen),
+            drugs_left_off=[drug for drug in drugs if drug not in drugs_chosen][:_MOST_NAMED],
         )
 
-    made = digest_of([])
+    digest = build([])
+    # Quotes are cut shorter only while too few studies fit.
     for most in _QUOTE_LENGTHS:
-        made = digest_of([])
+        digest = build([])
         for line in turns:
-            larger = digest_of([*made.lines, line.model_copy(update={"quote": one_line(line.quote, most)})])
+            larger = build([*digest.lines, line.model_copy(update={"quote": one_line(line.quote, most)})])
             if max(len(larger.model_dump_json().encode()), len(larger.as_text().encode())) > most_bytes:
                 break
-            made = larger
-        if len(made.lines) == len(turns) or len({line.id for line in made.lines}) >= ENOUGH:
+            digest = larger
+        if len(digest.lines) == len(turns) or len({line.id for line in digest.lines}) >= ENOUGH:
             break
-    return made
+    return digest
 
 
-def digest_replies(question: Question, replies: Sequence[SourceReply], readings: Readings) -> EvidenceDigest:
+def make_digest_of_replies(question: Question, replies: Sequence[SourceReply], readings: Readings) -> EvidenceDigest:
     """Digest sources' replies, appraised by the run's readings; failed ones are named in the summary."""
-    pool = merge(record for reply in replies for record in reply.records)
+    pool = merge(chain.from_iterable(reply.records for reply in replies))
     candidates = appraise_candidates(question, pool, readings)
-    told = [f"{counted(len(pool), 'record')}." if pool else "The searches gave no record."]
-    if judged := [candidate for candidate in candidates if candidate.has_verdict]:
-        results = sum(len(each.appraisal.telling) for each in judged)
-        told.append(f"{counted(results, 'result')} on {counted(len(judged), 'drug')}.")
-    if undecided := [candidate.drug for candidate in candidates if not candidate.has_verdict]:
-        told.append(f"Studies without a result that decides on {listed(undecided, _MOST_NAMED)}.")
-    if entries := {record.record.drug for record in pool if isinstance(record.record, Drug) and record.record.drug}:
-        told.append(f"Mechanisms and indications are given for {listed(sorted(entries), 20)}.")
+    summary = [f"{counted(len(pool), 'record')}." if pool else "The searches gave no record."]
+    judged = [candidate for candidate in candidates if candidate.has_verdict]
+    undecided = [candidate.drug for candidate in candidates if not candidate.has_verdict]
+    entries = {record.record.drug for record in pool if isinstance(record.record, Drug) and record.record.drug}
+    if judged:
+        results = sum(len(candidate.appraisal.telling) for candidate in judged)
+        summary.append(f"{counted(results, 'result')} on {counted(len(judged), 'drug')}.")
+    if undecided:
+        summary.append(f"Studies without a result that decides on {listed(undecided, _MOST_NAMED)}.")
+    if entries:
+        summary.append(f"Mechanisms and indications are given for {listed(sorted(entries), 20)}.")
     for reply in replies:
         if reply.status in FAILED:
-            told.append(f"{reply.source} gave no answer: {'; '.join(reply.warnings) or 'no reason given'}.")
+            summary.append(f"{reply.source} gave no answer: {'; '.join(reply.warnings) or 'no reason given'}.")
     dates = {record.key: record.citation.date for record in pool}
-    return make_digest(question.text, " ".join(told), lines_of(candidates, dates))
+    return make_digest(question.text, " ".join(summary), list_lines_of(candidates, dates))
 
 
-def lines_of(candidates: Iterable[Candidate], dates: Mapping[str, str]) -> Iterator[EvidenceLine]:
+def list_lines_of(candidates: Iterable[Candidate], dates: Mapping[str, str]) -> Iterator[EvidenceLine]:
     """Yield a line for each study with a quote on a candidate, except retracted ones; `dates` by record's key."""
     for candidate in candidates:
         certainty = candidate.appraisal.certainty.level.said if candidate.has_verdict else NOT_RATED
@@ -259,7 +264,7 @@ class Findings(BaseModel, extra="forbid"):
     @property
     def records(self) -> list[Evidence]:
         """All records, duplicates included."""
-        return [record for reply in self.replies for record in reply.records]
+        return list(chain.from_iterable(reply.records for reply in self.replies))
 
     def __repr_args__(self) -> Iterator[tuple[str, object]]:
         """Leave out the records, as AutoGen formats every message for its log, even if that is off."""
@@ -271,16 +276,16 @@ class FindingsMessage(ModelTextMessage[Findings]):
 
     def to_text(self) -> str:
         """Return one line for consoles."""
-        found = self.content
-        counts = f"{counted(len(found.records), 'record')} from {counted(len(found.replies), 'search')}"
-        return f"{found.specialist}, round {found.iteration}: {counts}"
+        findings = self.content
+        counts = f"{counted(len(findings.records), 'record')} from {counted(len(findings.replies), 'search')}"
+        return f"{findings.specialist}, round {findings.iteration}: {counts}"
 
     def to_model_text(self) -> str:
         """Return the digest for other agents' models; the records stay in the data."""
         digest = self.content.digest
-        said = unmarked(self.content.reflection)
-        told = f"{GUIDANCE}\n{digest.as_text()}" if digest else unmarked(self.content.summary)
-        return f"{self.to_text()}\n{told}\n{said}".rstrip()
+        reflection = unmarked(self.content.reflection)
+        body = f"{GUIDANCE}\n{digest.as_text()}" if digest else unmarked(self.content.summary)
+        return f"{self.to_text()}\n{body}\n{reflection}".rstrip()
 
 
 class Dossier(BaseModel, extra="forbid"):
@@ -321,13 +326,15 @@ class Dossier(BaseModel, extra="forbid"):
     @property
     def in_order(self) -> list[Findings]:
         """The findings by round and specialist, regardless of who answered first."""
-        return sorted(self.findings, key=lambda found: (found.iteration, found.specialist))
+        return sorted(self.findings, key=lambda findings: (findings.iteration, findings.specialist))
 
     @property
     def specialists(self) -> list[Specialist]:
         """Specialists that have searched and can search again, in alphabetical order."""
-        known = {each.specialist: each.declared or Specialist(name=each.specialist) for each in self.in_order}
-        return [known[name] for name in sorted(known)]
+        by_name = {
+            findings.specialist: findings.declared or Specialist(name=findings.specialist) for findings in self.in_order
+        }
+        return [by_name[name] for name in sorted(by_name)]
 
     @property
     def iteration(self) -> int:
@@ -337,7 +344,7 @@ class Dossier(BaseModel, extra="forbid"):
     @property
     def replies(self) -> list[SourceReply]:
         """Every reply of every source, in the order of the rounds."""
-        return [reply for found in self.in_order for reply in found.replies]
+        return list(chain.from_iterable(findings.replies for findings in self.in_order))
 
     @property
     def reading_counts(self) -> ReadingCounts:
@@ -349,59 +356,73 @@ class Dossier(BaseModel, extra="forbid"):
         """A language model's studies, by round, matched with the question; none if it cannot be relied on."""
         if self.reading_counts.is_unreliable:
             return []
-        by_key = {read.study.key: read for found in self.in_order for read in found.studies}
-        by_key |= {read.study.key: read for read in self.read_again}
+        by_key: dict[str, MatchedStudy] = {}
+        for findings in self.in_order:
+            by_key |= {matched.study.key: matched for matched in findings.studies}
+        by_key |= {matched.study.key: matched for matched in self.read_again}
         titles = self._titles if by_key else {}
-        return [self._match(read, titles.get(key, "")) for key, read in by_key.items()]
+        return [self._match(matched, titles.get(key, "")) for key, matched in by_key.items()]
 
     @property
     def _titles(self) -> dict[str, str]:
-        return {record.key: record.citation.title for finding in self.findings for record in finding.records}
+        titles: dict[str, str] = {}
+        for findings in self.findings:
+            titles |= {record.key: record.citation.title for record in findings.records}
+        return titles
 
-    def _match(self, read: MatchedStudy, title: str) -> MatchedStudy:
-        fit = self.fits.get(StudyTopic.of(read.study, title).name)
-        return read if fit is None else match_by_model(read, fit.condition, fit.people)
+    def _match(self, matched: MatchedStudy, title: str) -> MatchedStudy:
+        fit = self.fits.get(StudyTopic.of(matched.study, title).name)
+        return matched if fit is None else match_by_model(matched, fit.condition, fit.people)
 
     @property
     def readings(self) -> list[Reading]:
         """A language model's readings, by round: what its studies say of each drug, as they are matched."""
         if self.reading_counts.is_unreliable:
             return []
-        studies = {read.study.key: read for read in self.studies}
-        texts = {record.key: record for finding in self.findings for record in finding.records if record.key in studies}
-        given = [reading for found in self.in_order for reading in found.readings if reading.key not in studies]
-        for key, read in studies.items():
-            given += views_of(read, Document.of(readable(texts[key])).whole) if key in texts else []
-        return given
+        studies = {matched.study.key: matched for matched in self.studies}
+        texts: dict[str, Evidence] = {}
+        for findings in self.findings:
+            texts |= {record.key: record for record in findings.records if record.key in studies}
+        readings: list[Reading] = []
+        for findings in self.in_order:
+            readings += [reading for reading in findings.readings if reading.key not in studies]
+        for key, matched in studies.items():
+            readings += make_readings(matched, Document.of(readable(texts[key])).whole) if key in texts else []
+        return readings
 
     @property
     def unread(self) -> list[UnreadRecord]:
         """What was fetched and of which no model read anything that stands, by round, each once."""
-        read = {read.study.key for finding in self.findings for read in finding.studies}
-        listed = {each.key: each for found in self.in_order for each in found.unread}
-        return [each for key, each in listed.items() if key not in read]
+        keys: set[str] = set()
+        by_key: dict[str, UnreadRecord] = {}
+        for findings in self.in_order:
+            keys |= {matched.study.key for matched in findings.studies}
+            by_key |= {record.key: record for record in findings.unread}
+        return [record for key, record in by_key.items() if key not in keys]
 
     @property
     def absent(self) -> list[str]:
         """Keys of the records for which no reader steps in, since the model was asked and its answer does not stand."""
         if self.reading_counts.is_unreliable:
             return []
-        return [each.key for each in self.unread if each.is_absent]
+        return [record.key for record in self.unread if record.is_absent]
 
     @property
     def new_topics(self) -> list[StudyTopic]:
         """Topics of studies that no model was asked about yet."""
         if self.reading_counts.is_unreliable:
             return []
-        return list_topics([read for found in self.in_order for read in found.studies], self._titles, self.fits)
+        studies = list(chain.from_iterable(findings.studies for findings in self.in_order))
+        return list_topics(studies, self._titles, self.fits)
 
-    def left_for_later(self, iteration: int) -> dict[str, dict[str, InputKind]]:
+    def list_left(self, iteration: int) -> dict[str, dict[str, InputKind]]:
         """Return the tools that a round left for later, by specialist, each with what it takes."""
-        return {each.specialist: each.later for each in self.in_order if each.later and each.iteration == iteration}
+        of_round = [findings for findings in self.in_order if findings.iteration == iteration]
+        return {findings.specialist: findings.later for findings in of_round if findings.later}
 
     def pool(self) -> list[Evidence]:
         """Return the records, deduplicated and ranked for the question, with the drugs that they name by a code."""
-        merged = merge(record for finding in self.findings for record in finding.records)
+        merged = merge(chain.from_iterable(findings.records for findings in self.findings))
         return rank(self.question, note_codes(merged))
 
     @property
@@ -412,22 +433,22 @@ class Dossier(BaseModel, extra="forbid"):
     @property
     def failures(self) -> list[str]:
         """Failures, one line for each source and reason, and all notes, in alphabetical order."""
-        lines = {
-            f"{reply.source}: {warning}"
-            for reply in self.replies
-            if reply.status in (*FAILED, Status.PARTIAL)
-            for warning in reply.warnings or ["no reason given"]
-        }
-        return sorted(lines | {note for finding in self.findings for note in finding.notes})
+        lines: set[str] = set()
+        for reply in self.replies:
+            if reply.status in (*FAILED, Status.PARTIAL):
+                lines |= {f"{reply.source}: {warning}" for warning in reply.warnings or ["no reason given"]}
+        for findings in self.findings:
+            lines.update(findings.notes)
+        return sorted(lines)
 
     def has_news(self, iteration: int) -> bool:
         """Whether a round found a record that shares no identifier with one of earlier rounds."""
-        known = set[str]()
+        earlier = set[str]()
         new = list[set[str]]()
         for finding in self.findings:
             names = [{record.key, *record.identifiers} for record in finding.records]
             if finding.iteration < iteration:
-                known.update(*names)
+                earlier.update(*names)
             elif finding.iteration == iteration:
                 new += names
-        return any(known.isdisjoint(each) for each in new)
+        return any(earlier.isdisjoint(identifiers) for identifiers in new)

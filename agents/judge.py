@@ -34,25 +34,25 @@ from willowbark.tools.toolbox import MAX_DRUGS
 from willowbark.tools.wording import counted, listed
 
 from .analyst import Analyst, AnalystConfig, Memory
-from .asking import add_usage, analyst_name, ask, reads_requests, to_ask
+from .asking import add_usage, ask, make_messages, name_analyst, reads_requests
 from .asking.drafts import MAX_QUERIES, JudgeDraft, NextSearch
 from .asking.fits import FitAnswer, ask_fits
-from .asking.reader import ReadingResults, read, to_read
+from .asking.reader import ReadingResults, prepare_reading, read
 from .asking.words import CheckedWords, generic_name
 from .assessment import (
     JUDGE_THRESHOLD,
+    LONGEST_QUERY,
     MIN_SCORE,
-    SHOWN_QUERY,
     STANDARD,
     AssessmentDetails,
     AssessmentMessage,
     AssessmentRequest,
     JudgeAssessment,
     StopReason,
-    as_markdown,
-    progress,
-    shown_records,
-    sources_breakdown,
+    count_by_kind,
+    count_progress,
+    select_records,
+    write_markdown,
 )
 from .baseline.assessing import assessment
 from .findings import FAILED, Dossier
@@ -138,40 +138,38 @@ class JudgeAgent(Analyst[JudgeMemory], Component[JudgeAgentConfig]):
         yield self._tell("judging", f"Judging {counted(len(pool), 'record')}")
         fitted = await self._ask_fits(cancellation_token)
         dossier.fits |= fitted.fits
-        run.readings.hold(dossier.readings, dossier.studies, dossier.absent)
+        run.readings.replace_given(dossier.readings, dossier.studies, dossier.absent)
         run.readings.begin(pool)
         candidates = await asyncio.to_thread(appraise_candidates, dossier.asked, pool, run.readings)
         iteration = max(dossier.iteration, memory.assessed + 1)
         not_run = [
-            f"{each.query[:SHOWN_QUERY]} ({each.specialist}): sources do not take the query, or have nothing further"
-            for each in memory.wanted
-            if not any(
-                _answers(reply, each)
-                for finding in dossier.findings
-                if (finding.specialist, finding.iteration) == (each.specialist, iteration)
-                for reply in finding.replies
-            )
+            f"{search.query[:LONGEST_QUERY]} ({search.specialist}): "
+            "sources do not take the query, or have nothing further"
+            for search in memory.wanted
+            if not _is_answered(search, dossier, iteration)
         ]
         memory.refused = [*memory.refused, *not_run]
-        known = [candidate for candidate in candidates if candidate.has_verdict and candidate.mechanisms][:MAX_DRUGS]
-        if known:
-            names = listed([candidate.drug for candidate in known])
+        explained = [candidate for candidate in candidates if candidate.has_verdict and candidate.mechanisms][
+            :MAX_DRUGS
+        ]
+        if explained:
+            names = listed([candidate.drug for candidate in explained])
             yield self._tell("hypothesizing", f"How might they act: {names}")
-        request = await asyncio.to_thread(self._request, iteration, pool, candidates, known)
-        asked = to_ask(self._system_message, request.text, source=self.name)
+        request = await asyncio.to_thread(self._build_request, iteration, pool, candidates, explained)
+        messages_to_ask = make_messages(self._system_message, request.text, source=self.name)
         aids = await self._aids(pool)
-        answer = await ask(self._clients, asked, JudgeDraft, cancellation_token, request=request, aids=aids)
+        answer = await ask(self._clients, messages_to_ask, JudgeDraft, cancellation_token, request=request, aids=aids)
         draft, memory.refused = _sort_searches(answer.given or assessment(request), request)
         is_by_model = answer.by is not None and not reads_requests(answer.by)
         words = CheckedWords(request.candidates)
-        view = words.view(draft, analyst_name(answer.by)) if is_by_model else JudgeView()
+        view = words.view(draft, name_analyst(answer.by)) if is_by_model else JudgeView()
         again = await self._read_again(view.misread, cancellation_token)
         dossier.read_again += again.studies
         memory.wanted = draft.next_searches
         memory.gaps = words.keep_gaps(draft.gaps)
         memory.assessed = iteration
 
-        verdict = self._decide(draft, request, sources_breakdown(pool), words)
+        verdict = self._decide(draft, request, count_by_kind(pool), words)
         verdict.view = self._keep_view(view, again, words)
         verdict.fits = fitted.fits
         verdict.read_again = again.studies
@@ -181,6 +179,7 @@ class JudgeAgent(Analyst[JudgeMemory], Component[JudgeAgentConfig]):
         verdict.notes += self._list_notes(verdict, draft, fitted, [*not_run, *memory.refused])
         for usage in (fitted.usage, again.usage):
             add_usage(answer.usage, usage)
+        # While the second round searches, databases are asked about the candidates of the first.
         if verdict.recommendation != "synthesize" and iteration == 1:
             decided = [candidate.drug for candidate in candidates if candidate.has_verdict]
             run.look_up_ahead(decided, [candidate.drug for candidate in candidates if not candidate.has_verdict])
@@ -189,22 +188,22 @@ class JudgeAgent(Analyst[JudgeMemory], Component[JudgeAgentConfig]):
 
         for event in aids.events if aids else ():
             yield event
-        yield TextMessage(content=as_markdown(verdict), source=self.name, metadata={"role": "judge"})
+        yield TextMessage(content=write_markdown(verdict), source=self.name, metadata={"role": "judge"})
         yield Response(chat_message=AssessmentMessage(content=verdict, source=self.name, models_usage=answer.usage))
 
     def _keep_view(self, view: JudgeView, again: ReadingResults, words: CheckedWords) -> JudgeView:
         """Return a view with what earlier rounds struck and had read again."""
         memory = self._memory
         mended = {study.study.key for study in again.studies}
-        before = {each.key for each in memory.misread}
+        before = {record.key for record in memory.misread}
         memory.misread += [
-            each.model_copy(update={"is_read_again": each.key in mended})
-            for each in view.misread
-            if each.key not in before
+            record.model_copy(update={"is_read_again": record.key in mended})
+            for record in view.misread
+            if record.key not in before
         ]
         memory.struck += [row for row in view.struck if row not in memory.struck]
-        held = {"struck": list(memory.struck), "misread": list(memory.misread), "dropped": list(words.dropped)}
-        return view.model_copy(update=held)
+        carried = {"struck": list(memory.struck), "misread": list(memory.misread), "dropped": list(words.dropped)}
+        return view.model_copy(update=carried)
 
     def _list_notes(
         self, verdict: JudgeAssessment, draft: JudgeDraft, fitted: FitAnswer, refused: Sequence[str]
@@ -219,7 +218,7 @@ class JudgeAgent(Analyst[JudgeMemory], Component[JudgeAgentConfig]):
         if verdict.stop_reason == "token_budget_exceeded":
             notes.append(self._describe_limit(dossier.tokens_used))
         if verdict.recommendation == "synthesize":
-            notes += _name_unasked(dossier)
+            notes += _describe_unasked(dossier)
         why_not = dict.fromkeys(line.rpartition(": ")[2] for line in refused)  # shows no query
         notes += [f"Not every search proposed by the {name} was made: {why}" for why in why_not]
         excluded = len(draft.drug_candidates) - len(verdict.details.drug_candidates)
@@ -245,35 +244,35 @@ class JudgeAgent(Analyst[JudgeMemory], Component[JudgeAgentConfig]):
         """Have records read again that the judge calls misread, each once in a run."""
         run = self._run
         dossier = self._memory.dossier
-        before = {each.key for each in self._memory.misread}
-        wanted = {each.key: each.reason for each in misread if each.key not in before}
+        before = {record.key for record in self._memory.misread}
+        reasons = {record.key: record.reason for record in misread if record.key not in before}
         reader = run.reader
-        if not wanted or reader is None or reads_requests(reader):
+        if not reasons or reader is None or reads_requests(reader):
             return ReadingResults()
         pool = await asyncio.to_thread(dossier.pool)
-        records = [record for record in pool if record.key in wanted]
+        records = [record for record in pool if record.key in reasons]
         if not records:
             return ReadingResults()
-        shown = to_read(records, dossier.asked, in_short=run.reads_in_short)
-        why = {each.record.key: wanted[each.record.key] for each in shown}
-        return await read(reader, dossier.question, shown, run.marker, cancellation_token, AGAIN_S, misread=why)
+        requests = prepare_reading(records, dossier.asked, in_short=run.reads_in_short)
+        why = {request.record.key: reasons[request.record.key] for request in requests}
+        return await read(reader, dossier.question, requests, run.marker, cancellation_token, AGAIN_S, misread=why)
 
     def _tell(self, role: str, text: str) -> TextMessage:
         """Say what begins, to people alone: the message does not enter the thread."""
         return TextMessage(content=text, source=self.name, metadata={"role": role})
 
-    def _request(
+    def _build_request(
         self,
         iteration: int,
         pool: Sequence[Evidence],
         candidates: Sequence[Candidate],
-        known: Sequence[Candidate],
+        explained: Sequence[Candidate],
     ) -> AssessmentRequest:
         """Build the request for an assessment, and note whether a verdict on a drug has changed."""
         memory = self._memory
         dossier = self._memory.dossier
         searches = [reply.model_copy(update={"query": reply.asked or reply.query}) for reply in dossier.replies]
-        reading = progress(searches, pool, self.limits.max_records)
+        reading = count_progress(searches, pool, self.limits.max_records)
         verdicts = {candidate.drug: candidate.appraisal.quality for candidate in candidates if candidate.has_verdict}
         if verdicts != memory.verdicts:
             memory.verdicts = dict(verdicts)
@@ -285,13 +284,17 @@ class JudgeAgent(Analyst[JudgeMemory], Component[JudgeAgentConfig]):
             candidates=list(candidates),
             pool=len(pool),
             progress=reading.model_copy(update={"unchanged": max(0, reading.read - memory.changed_at)}),
-            records=shown_records(pool, candidates),
+            records=select_records(pool, candidates),
             most_rounds=self.limits.max_iterations,
             threshold=self.limits.judge_threshold,
             gaps=memory.gaps,
             refused=memory.refused,
-            reflections={each.specialist: each.reflection for each in dossier.in_order if each.iteration == iteration},
-            later=dossier.left_for_later(iteration),
+            reflections={
+                findings.specialist: findings.reflection
+                for findings in dossier.in_order
+                if findings.iteration == iteration
+            },
+            later=dossier.list_left(iteration),
             asks_mechanism=dossier.asked.kind == "mechanism"
             or not any(candidate.has_verdict for candidate in candidates),
             struck=memory.struck,
@@ -300,7 +303,7 @@ class JudgeAgent(Analyst[JudgeMemory], Component[JudgeAgentConfig]):
             max_tokens=self.limits.max_tokens,
             specialists=dossier.specialists,
             marker=self._run.marker,
-            hypotheses=assess(known, pool, dossier.asked)[0] if known else HypothesisAssessment(),
+            hypotheses=assess(explained, pool, dossier.asked)[0] if explained else HypothesisAssessment(),
         )
 
     def _decide(
@@ -315,22 +318,22 @@ class JudgeAgent(Analyst[JudgeMemory], Component[JudgeAgentConfig]):
         limits = self.limits
         reading = request.progress
         iteration = request.iteration
-        known = {candidate.drug for candidate in request.candidates}
-        without_reason = NO_REASON if known else NO_CANDIDATE
+        drugs = {candidate.drug for candidate in request.candidates}
+        without_reason = NO_REASON if drugs else NO_CANDIDATE
 
         def keep(text: str) -> str:
-            kept = words.keep(text)
-            return kept if len(kept) >= SHORTEST_REASON else without_reason
+            checked = words.keep(text)
+            return checked if len(checked) >= SHORTEST_REASON else without_reason
 
         details = AssessmentDetails(
             mechanism_score=draft.mechanism_score,
             mechanism_reasoning=keep(draft.mechanism_reasoning),
-            clinical_evidence_score=draft.clinical_evidence_score if known else 0,
+            clinical_evidence_score=draft.clinical_evidence_score if drugs else 0,
             clinical_reasoning=keep(draft.clinical_reasoning),
-            candidates_score=draft.candidates_score if known else 0,
+            candidates_score=draft.candidates_score if drugs else 0,
             sources_score=min(10, len(dossier.answered) * 2),
             sources_breakdown=breakdown,
-            drug_candidates=[name for name in map(generic_name, draft.drug_candidates) if name in known],
+            drug_candidates=[name for name in map(generic_name, draft.drug_candidates) if name in drugs],
             key_findings=_quote_findings(draft, request),
         )
 
@@ -342,18 +345,21 @@ class JudgeAgent(Analyst[JudgeMemory], Component[JudgeAgentConfig]):
             specialists = request.readers
 
         # Decide whether another round is worthwhile.
-        is_known_how = not request.asks_mechanism or details.mechanism_score >= MIN_SCORE
+        is_explained = not request.asks_mechanism or details.mechanism_score >= MIN_SCORE
         is_sufficient = (
             draft.is_enough
             and draft.confidence >= limits.judge_threshold
-            and is_known_how
+            and is_explained
             and details.candidates_score >= MIN_SCORE
         )
-        asked = {search.query for search in request.searches}
-        looks_up = not set(specialists) <= set(request.readers) and not asked.issuperset(queries)
+        queries_made = {search.query for search in request.searches}
+        looks_up = not set(specialists) <= set(request.readers) and not queries_made.issuperset(queries)
         has_news = iteration == 1 or reading.goes_on or looks_up or dossier.has_news(iteration)
         nothing_to_ask = not specialists and (reading.has_ended or not (queries or draft.gaps))
-        statuses = {r.status for finding in dossier.findings if finding.iteration == iteration for r in finding.replies}
+        statuses: set[Status] = set()
+        for finding in dossier.findings:
+            if finding.iteration == iteration:
+                statuses |= {reply.status for reply in finding.replies}
         all_failed = statuses <= FAILED
         unreachable = all_failed and Status.UNAVAILABLE in statuses
         elapsed_s = (datetime.now(UTC) - dossier.asked_at).total_seconds()
@@ -403,30 +409,41 @@ class JudgeAgent(Analyst[JudgeMemory], Component[JudgeAgentConfig]):
         return JudgeAgentConfig(**dict(super()._to_config()), limits=self.limits)
 
 
-def _name_unasked(dossier: Dossier) -> list[str]:
+def _describe_unasked(dossier: Dossier) -> list[str]:
     """Say which tools were left for later and never used, in a line."""
-    names = {name: title_of_tool(name) for findings in dossier.in_order for name in findings.later}
+    names: dict[str, str] = {}
+    for findings in dossier.in_order:
+        names |= {name: title_of_tool(name) for name in findings.later}
     sources = {title_of(reply.source) for reply in dossier.replies}
     unasked = [title for name, title in names.items() if title not in sources and name != "get_mechanisms"]
     route = route_of(dossier.asked)
     return [f"Not asked before the search ended: {listed(unasked)} ({route.line})"] if unasked else []
 
 
-def _answers(reply: SourceReply, search: NextSearch) -> bool:
+def _is_answered(search: NextSearch, dossier: Dossier, iteration: int) -> bool:
+    """Whether a specialist's replies of a round answer a judge's search."""
+    for finding in dossier.findings:
+        is_own = (finding.specialist, finding.iteration) == (search.specialist, iteration)
+        if is_own and any(_is_answer_to(reply, search) for reply in finding.replies):
+            return True
+    return False
+
+
+def _is_answer_to(reply: SourceReply, search: NextSearch) -> bool:
     """Whether a reply answers a judge's search, whose query its tool may have rewritten."""
-    asked = (reply.asked or reply.query).casefold()
-    wanted = search.query.casefold()
+    query = (reply.asked or reply.query).casefold()
+    proposed = search.query.casefold()
     drug = canonical_drug(search.query)
     return (
-        asked in (wanted, preprocess_query(search.query).casefold())
-        or (drug is not None and drug in asked)
-        or (asked.isdecimal() and asked in wanted)
+        query in (proposed, preprocess_query(search.query).casefold())
+        or (drug is not None and drug in query)
+        or (query.isdecimal() and query in proposed)
     )
 
 
 def _sort_searches(draft: JudgeDraft, request: AssessmentRequest) -> tuple[JudgeDraft, list[str]]:
     """Return the draft with only the searches to be made, and the refused ones, each with the reason."""
-    kept = list[NextSearch]()
+    accepted = list[NextSearch]()
     refused = list[str]()
     length = 0
     names = {specialist.name for specialist in request.specialists}
@@ -440,19 +457,26 @@ def _sort_searches(draft: JudgeDraft, request: AssessmentRequest) -> tuple[Judge
         elif length > MAX_QUERIES:
             why = f"queries of a round have {MAX_QUERIES:,} characters at most"
         if why is None:
-            kept.append(search)
+            accepted.append(search)
         else:
             who = f" ({search.specialist})" if search.specialist in names else ""
-            refused.append(f"{search.query[:SHOWN_QUERY]}{who}: {why}")
-    return draft.model_copy(update={"next_searches": kept}), refused
+            refused.append(f"{search.query[:LONGEST_QUERY]}{who}: {why}")
+    return draft.model_copy(update={"next_searches": accepted}), refused
 
 
 def _quote_findings(draft: JudgeDraft, request: AssessmentRequest) -> list[str]:
     """Return the sentences of the records that a draft names as what decides, each with its drug and record."""
-    read = {(record.key, candidate.drug): record for candidate in request.candidates for record in candidate.records}
-    named = {key for reason in draft.decides for key in reason.keys}
-    told = ((drug, key, each.sentence or each.harm_told) for (key, drug), each in read.items() if key in named)
-    return [f"{drug}: “{' '.join(said.split())}” ({record_name(key)})" for drug, key, said in told if said]
+    keys: set[str] = set()
+    for reason in draft.decides:
+        keys.update(reason.keys)
+    lines: dict[tuple[str, str], str] = {}  # of several readings of one record the last
+    for candidate in request.candidates:
+        for record in candidate.records:
+            if record.key in keys:
+                sentence = " ".join((record.sentence or record.harm_told).split())
+                line = f"{candidate.drug}: “{sentence}” ({record_name(record.key)})"
+                lines[record.key, candidate.drug] = line if sentence else ""
+    return list(filter(None, lines.values()))
 
 
 def _list_disputed(studies: Iterable[MatchedStudy]) -> list[str]:

@@ -24,8 +24,8 @@ from willowbark.agents.autogen import (
     ToolCallExecutionEvent,
     ToolCallRequestEvent,
     ToolCallSummaryMessage,
-    schemas_of,
-    tools_of,
+    list_schemas,
+    list_tools_of,
 )
 from willowbark.tools.outside import GivenOrigin, take_in
 from willowbark.tools.outside.given import declares_evidence
@@ -34,11 +34,19 @@ from willowbark.tools.records.enclosure import one_line
 from willowbark.tools.records.evidence import merge
 from willowbark.tools.records.registry import cards
 from willowbark.tools.search import SourceReply
-from willowbark.tools.toolbox import EvidenceTool, GetCitations, GetMechanisms, GetPaper, GetTrial, asked_by, replies_in
+from willowbark.tools.toolbox import (
+    EvidenceTool,
+    GetCitations,
+    GetMechanisms,
+    GetPaper,
+    GetTrial,
+    find_input_kind,
+    replies_in,
+)
 from willowbark.tools.wording import counted
 
 from .asking import add_usage, reads_requests
-from .asking.reader import list_unreadable, read, to_read
+from .asking.reader import list_unreadable, prepare_reading, read
 from .assessment import AssessmentMessage
 from .context import RunContext
 from .findings import Findings, FindingsMessage, Specialist
@@ -62,7 +70,7 @@ class ToolNames:
     @classmethod
     def of(cls, agent: AssistantAgent) -> "ToolNames":
         """Tell an assistant's tools apart; a server's tools are none of these, unless they are named as ours."""
-        tools = list(tools_of(agent))
+        tools = list(list_tools_of(agent))
         own = {tool.name for tool in tools if isinstance(tool, EvidenceTool)}
         others = [tool for tool in tools if tool.name not in own]
         return cls(frozenset(own), frozenset(tool.name for tool in others if declares_evidence(tool.return_type())))
@@ -74,7 +82,7 @@ def of_our_server() -> frozenset[str]:
     return frozenset([*searches, GetPaper.NAME, GetTrial.NAME, GetCitations.NAME, GetMechanisms.NAME])
 
 
-def own_replies(result: FunctionExecutionResult, names: ToolNames) -> tuple[SourceReply, ...]:
+def read_own_replies(result: FunctionExecutionResult, names: ToolNames) -> tuple[SourceReply, ...]:
     """Return the replies of one of our tools; none of any other's, whatever its text looks like."""
     if result.is_error or result.name not in names.own | of_our_server():
         return ()
@@ -105,13 +113,13 @@ async def take_results(
         run: provides the connection to the sources.
         seconds: for all look-ups.
     """
-    taken = Intake()
+    intake = Intake()
     unused = dict[str, None]()
     ends = time.monotonic() + seconds
-    for result, asked in results:
-        replies = own_replies(result, names)
+    for result, request in results:
+        replies = read_own_replies(result, names)
         if replies:
-            taken.replies += replies
+            intake.replies += replies
             continue
         tool = one_line(result.name, _TOOL_NAME) if result.name.isidentifier() else "something that is no tool"
         if result.is_error:
@@ -120,38 +128,38 @@ async def take_results(
             continue
         origin = GivenOrigin(agent, tool, result.name in names.typed)
         left_s = max(0.0, ends - time.monotonic())
-        came = await take_in(result.content, origin, asked, run.transport, deadline_s=left_s)
-        if came.reply is not None:
-            taken.replies.append(came.reply)
-            run.read_ahead(came.reply.records)
+        outcome = await take_in(result.content, origin, request, run.transport, deadline_s=left_s)
+        if outcome.reply is not None:
+            intake.replies.append(outcome.reply)
+            run.read_ahead(outcome.reply.records)
         else:
-            why = f" ({'; '.join(came.problems)})" if came.problems else ""
+            why = f" ({'; '.join(outcome.problems)})" if outcome.problems else ""
             unused[f"{agent}: {tool} gave no records{why}"] = None
     notes = list(unused)
     more = len(notes) - MOST_NOTES
-    taken.notes = [*notes[:MOST_NOTES], *([f"{agent}: {more} further tools gave no records"] if more > 0 else [])]
-    return taken
+    intake.notes = [*notes[:MOST_NOTES], *([f"{agent}: {more} further tools gave no records"] if more > 0 else [])]
+    return intake
 
 
-def asked_of(arguments: str) -> str:
+def describe_call(arguments: str) -> str:
     """Return what a call asks in a line: its query, its only argument, or all of them.
 
-    >>> asked_of('{"query": "migraine", "limit": 5}'), asked_of('{"a": 1, "b": 2}')
+    >>> describe_call('{"query": "migraine", "limit": 5}'), describe_call('{"a": 1, "b": 2}')
     ('migraine', '{"a": 1, "b": 2}')
     """
     try:
-        said = json.loads(arguments)
+        data = json.loads(arguments)
     except (ValueError, RecursionError):
-        said = None
-    if isinstance(said, Mapping):
-        only = said.get("query") or (next(iter(said.values())) if len(said) == 1 else None)
+        data = None
+    if isinstance(data, Mapping):
+        only = data.get("query") or (next(iter(data.values())) if len(data) == 1 else None)
         if isinstance(only, str):
             return one_line(only)
     return one_line(arguments)
 
 
 @dataclass
-class _Heard:
+class _OutsideTurn:
     """What an agent that is no specialist did in its turn."""
 
     asked: dict[str, str] = field(default_factory=dict)
@@ -160,10 +168,10 @@ class _Heard:
     words: list[str] = field(default_factory=list)
 
     def call(self, calls: Iterable[FunctionCall]) -> None:
-        self.asked |= {call.id: asked_of(call.arguments) for call in calls}
+        self.asked |= {call.id: describe_call(call.arguments) for call in calls}
 
 
-def heard_in(thread: Thread, speakers: Set[str], deciders: Set[str]) -> dict[str, _Heard]:
+def collect_turns(thread: Thread, speakers: Set[str], deciders: Set[str]) -> dict[str, _OutsideTurn]:
     """Return what agents did since they last answered with findings.
 
     Args:
@@ -171,15 +179,15 @@ def heard_in(thread: Thread, speakers: Set[str], deciders: Set[str]) -> dict[str
         speakers: agents whose words count; tools' results do from any, such as one inside another agent.
         deciders: the judge, the report agent and the approver, who find nothing.
     """
-    heard = dict[str, _Heard]()
+    turns = dict[str, _OutsideTurn]()
     for message in thread:
         source = message.source
         if source in deciders:
             continue
         if isinstance(message, FindingsMessage):
-            heard.pop(source, None)
+            turns.pop(source, None)
             continue
-        agent = heard.setdefault(source, _Heard())
+        agent = turns.setdefault(source, _OutsideTurn())
         if isinstance(message, ToolCallRequestEvent):
             agent.call(message.content)
         elif isinstance(message, ToolCallExecutionEvent):
@@ -191,7 +199,7 @@ def heard_in(thread: Thread, speakers: Set[str], deciders: Set[str]) -> dict[str
             agent.words.append(message.content.model_dump_json())
         elif isinstance(message, BaseChatMessage) and source in speakers:
             agent.words.append(message.to_text())
-    return {source: agent for source, agent in heard.items() if agent.results or agent.words}
+    return {source: agent for source, agent in turns.items() if agent.results or agent.words}
 
 
 class Listener:
@@ -209,85 +217,98 @@ class Listener:
     def join(self, run: RunContext, iteration: int = 1) -> None:
         """Connect the assistants' tools that are Willowbark's own to the run, as a specialist's are."""
         for name, agent in self._assistants.items():
-            tools = [tool for tool in tools_of(agent) if isinstance(tool, EvidenceTool)]
+            tools = [tool for tool in list_tools_of(agent) if isinstance(tool, EvidenceTool)]
             gate = run.gate(name, iteration, [tool.name for tool in tools]) if run.gate and tools else None
             if run.transport is not None:
                 for tool in tools:
                     tool.bind(run.transport, run.marker, run.read_ahead, gate)
 
     async def hear(
-        self, heard: Mapping[str, _Heard], question: Question, iteration: int, known: Set[str], run: RunContext
+        self,
+        turns: Mapping[str, _OutsideTurn],
+        question: Question,
+        iteration: int,
+        known_keys: Set[str],
+        run: RunContext,
     ) -> list[BaseChatMessage]:
         """Return for each agent a text for people, and its findings.
 
         Args:
-            heard: what they did.
+            turns: what they did.
             question: the one that is researched.
             iteration: the present round.
-            known: keys of records of earlier findings, which are not read by the model again.
+            known_keys: keys of records of earlier findings, which are not read by the model again.
             run: provides the connection to the sources.
         """
         run.asked = question
         messages = list[BaseChatMessage]()
-        for name, agent in heard.items():
-            found = Findings(specialist=name, iteration=iteration, summary="")
+        for name, agent in turns.items():
+            findings = Findings(specialist=name, iteration=iteration, summary="")
             usage = RequestUsage(prompt_tokens=0, completion_tokens=0)
-            run.in_hand[name] = found
+            run.in_hand[name] = findings
             try:
-                await self._fill(found, agent, question, known, run, usage)
+                await self._fill(findings, agent, question, known_keys, run, usage)
             finally:
                 del run.in_hand[name]
-            counts = f"{counted(len(merge(found.records)), 'record')} of its tools' results"
-            shown = found.digest.as_markdown() if found.digest else found.summary
-            lines = [f"**{name}, round {iteration}**: {counts}", "", *(f"- {note}" for note in found.notes), "", shown]
+            counts = f"{counted(len(merge(findings.records)), 'record')} of its tools' results"
+            body = findings.digest.as_markdown() if findings.digest else findings.summary
+            lines = [
+                f"**{name}, round {iteration}**: {counts}",
+                "",
+                *(f"- {note}" for note in findings.notes),
+                "",
+                body,
+            ]
             text = "\n".join(lines).strip()
             messages.append(TextMessage(content=text, source=name, metadata={"role": "specialist"}))
-            messages.append(FindingsMessage(content=found, source=name, models_usage=usage))
+            messages.append(FindingsMessage(content=findings, source=name, models_usage=usage))
         return messages
 
     async def _fill(
         self,
-        found: Findings,
-        heard: _Heard,
+        findings: Findings,
+        turn: _OutsideTurn,
         question: Question,
-        known: Set[str],
+        known_keys: Set[str],
         run: RunContext,
         usage: RequestUsage,
     ) -> None:
-        name = found.specialist
+        name = findings.specialist
         agent = self._assistants.get(name)
         deadline = time.monotonic() + TURN_TIMEOUT_S
-        found.declared = await _declare(name, agent)
+        findings.declared = await _declare(name, agent)
         names = ToolNames.of(agent) if agent is not None else ToolNames()
-        results = [(result, heard.asked.get(call, "")) for call, result in heard.results.items()]
-        taken = await take_results(name, results[:MOST_RESULTS], names, run, TURN_TIMEOUT_S / 2)
-        found.replies = taken.replies
-        found.notes = taken.notes
+        results = [(result, turn.asked.get(call, "")) for call, result in turn.results.items()]
+        intake = await take_results(name, results[:MOST_RESULTS], names, run, TURN_TIMEOUT_S / 2)
+        findings.replies = intake.replies
+        findings.notes = intake.notes
         if len(results) > MOST_RESULTS:
-            found.notes.append(f"{name}: {len(results) - MOST_RESULTS} of {len(results)} tool results were left out")
-        words = "\n".join(heard.words)
-        if not found.records and words.strip():
-            await self._take_words(found, words, run, deadline - time.monotonic())
-        found.reflection = " ".join(words.split()[:MAX_WORDS]) if found.replies else ""
-        if found.replies:
-            await self._read(found, question, known, run, deadline, usage)
-            found.digest = await run.digest(question, found)
-        found.summary = found.digest.summary if found.digest else "; ".join(found.notes) or "Nothing searched"
+            findings.notes.append(f"{name}: {len(results) - MOST_RESULTS} of {len(results)} tool results were left out")
+        words = "\n".join(turn.words)
+        if not findings.records and words.strip():
+            await self._take_words(findings, words, run, deadline - time.monotonic())
+        findings.reflection = " ".join(words.split()[:MAX_WORDS]) if findings.replies else ""
+        if findings.replies:
+            await self._read(findings, question, known_keys, run, deadline, usage)
+            findings.digest = await run.digest_turn(question, findings)
+        findings.summary = (
+            findings.digest.summary if findings.digest else "; ".join(findings.notes) or "Nothing searched"
+        )
 
-    async def _take_words(self, found: Findings, words: str, run: RunContext, seconds: float) -> None:
+    async def _take_words(self, findings: Findings, words: str, run: RunContext, seconds: float) -> None:
         """Follow the numbers that an agent names in its own words, where its tools gave no record."""
-        origin = GivenOrigin(found.specialist, "")
-        came = await take_in(words, origin, "", run.transport, deadline_s=max(0.0, seconds))
-        if came.reply is not None:
-            found.replies = [*found.replies, came.reply]
-        elif not found.replies and not found.notes:
-            found.notes.append(f"{found.specialist}: its words name no publication or trial")
+        origin = GivenOrigin(findings.specialist, "")
+        outcome = await take_in(words, origin, "", run.transport, deadline_s=max(0.0, seconds))
+        if outcome.reply is not None:
+            findings.replies = [*findings.replies, outcome.reply]
+        elif not findings.replies and not findings.notes:
+            findings.notes.append(f"{findings.specialist}: its words name no publication or trial")
 
     async def _read(
         self,
-        found: Findings,
+        findings: Findings,
         question: Question,
-        known: Set[str],
+        known_keys: Set[str],
         run: RunContext,
         deadline: float,
         usage: RequestUsage,
@@ -295,37 +316,37 @@ class Listener:
         """Have the model read the publications that are new."""
         if reads_requests(self._reader):
             return
-        found.replies = await run.with_full_texts(question, found.replies)
-        new = [record for record in merge(found.records) if record.key not in known]
-        said = await read(
+        findings.replies = await run.add_full_texts(question, findings.replies)
+        new = [record for record in merge(findings.records) if record.key not in known_keys]
+        results = await read(
             self._reader,
             question.text,
-            to_read(new, question, in_short=run.reads_in_short),
+            prepare_reading(new, question, in_short=run.reads_in_short),
             run.marker,
             CancellationToken(),
             max(0.0, deadline - time.monotonic()),
             in_batch=run.reads_in_batches,
         )
-        add_usage(usage, said.usage)
-        found.readings = said.readings
-        found.studies = said.studies
-        found.reading_notes = said.notes
-        found.unread = [*said.unread.values(), *list_unreadable(new, question)]
-        found.reading_counts = said.counts
-        found.reading_tokens = said.usage.prompt_tokens, said.usage.completion_tokens
-        found.batch_tokens = said.batched.prompt_tokens, said.batched.completion_tokens
-        found.whole_texts = said.whole
+        add_usage(usage, results.usage)
+        findings.readings = results.readings
+        findings.studies = results.studies
+        findings.reading_notes = results.notes
+        findings.unread = [*results.unread.values(), *list_unreadable(new, question)]
+        findings.reading_counts = results.counts
+        findings.reading_tokens = results.usage.prompt_tokens, results.usage.completion_tokens
+        findings.batch_tokens = results.batched.prompt_tokens, results.batched.completion_tokens
+        findings.whole_texts = results.whole
 
 
 async def _declare(name: str, agent: AssistantAgent | None) -> Specialist:
     """Declare an agent by its tools; one whose tools nobody knows takes nothing that code could ask."""
     if agent is None:
         return Specialist(name=name, takes=())
-    takes = dict.fromkeys(kind for schema in await schemas_of(agent) if (kind := asked_by(schema)) is not None)
+    takes = dict.fromkeys(kind for schema in await list_schemas(agent) if (kind := find_input_kind(schema)) is not None)
     return Specialist(name=name, description=agent.description, takes=tuple(takes))
 
 
-def round_of(messages: Sequence[Any]) -> int:
+def find_round(messages: Sequence[Any]) -> int:
     """Return the round that messages are of, or that follows their last verdict."""
     rounds = [message.content.iteration for message in messages if isinstance(message, AssessmentMessage)]
     return max(rounds, default=0) + 1

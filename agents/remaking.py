@@ -9,13 +9,13 @@ from collections.abc import Iterable, Sequence
 from pydantic import BaseModel
 
 from willowbark.agents.autogen import BaseChatMessage, CancellationToken, ChatCompletionClient
-from willowbark.tools.appraisal.appraised import conditions_of
+from willowbark.tools.appraisal.appraised import list_conditions
 from willowbark.tools.appraisal.judgement import JudgeView, judge_candidates
 from willowbark.tools.errors import UsageError
 from willowbark.tools.reading.corrections import CorrectionBook
 
 from .approval import Approval, ApprovalMessage
-from .asking import prompt
+from .asking import read_prompt
 from .asking.claims import Verdicts
 from .assessment import AssessmentMessage
 from .checking.checker import SentenceChecker
@@ -24,13 +24,13 @@ from .context import RunContext
 from .findings import Dossier
 from .report.answer_request import build_request
 from .report.answering import Answering
-from .report.answers import answer_of
+from .report.answers import answer_question
 from .report.assembly import assemble
 from .report.content import CHECKING, EvidenceRow, TurnUsage
 from .report.corrected import list_stale
-from .report.material import Material, mechanisms_of
+from .report.material import Material, find_mechanisms
 from .report.model import ResearchReport
-from .reporter import ReportAgent, answering_outcome
+from .reporter import ReportAgent, make_answering_outcome
 
 JUDGED = "what the judge made of it"
 QUOTES = "which quotes the model chose"
@@ -58,9 +58,9 @@ async def make_again(
         usage = [*former.usage, *rewritten.usage]
         former = former.model_copy(update={"written": rewritten.written, "usage": usage})
     material = await appraise_again(messages, former, run, corrections)
-    report = assemble(material, mechanisms_of(material))
-    known = frozenset(rewritten.corrected) if rewritten is not None else frozenset[str]()
-    moved = known.symmetric_difference(list_changed(report.evidence_table))
+    report = assemble(material, find_mechanisms(material))
+    rewritten_rows = frozenset(rewritten.corrected) if rewritten is not None else frozenset[str]()
+    moved = rewritten_rows.symmetric_difference(list_changed(report.evidence_table))
     outdated = None
     if report.written is not None:
         keys = sorted({line.partition(" ")[0] for line in moved})
@@ -105,16 +105,16 @@ async def write_again(
         UsageError: nothing can be cited, or the model gave no sentence that stands.
     """
     material = await appraise_again(messages, former, run, corrections)
-    mechanisms = mechanisms_of(material)
-    request, basis = build_request(material, mechanisms, answer_of(material, mechanisms), run.marker)
+    mechanisms = find_mechanisms(material)
+    request, basis = build_request(material, mechanisms, answer_question(material, mechanisms), run.marker)
     if not basis.sources:
         raise UsageError("no record of the run can be cited: there is nothing to write")
     checking = SentenceChecker(checker, CHECKING, marker=lambda: run.marker)
-    answering = Answering("report", prompt(ReportAgent.PROMPT), request, basis, checker=checking)
+    answering = Answering("report", read_prompt(ReportAgent.PROMPT), request, basis, checker=checking)
     await answering.run(writer, CancellationToken())
     if answering.failure or answering.written is None:
         raise UsageError(f"nothing was written, and the former answer stays: {answering.failure}")
-    outcome = answering_outcome(answering, "report", max(1, material.dossier.iteration), ())
+    outcome = make_answering_outcome(answering, "report", max(1, material.dossier.iteration), ())
     report = assemble(material, mechanisms)
     return RewrittenAnswer(
         written=answering.written, corrected=list_changed(report.evidence_table), usage=outcome.turns
@@ -137,18 +137,18 @@ async def appraise_again(
     dossier.asked_at = messages[0].created_at
     assessments = [message.content for message in messages if isinstance(message, AssessmentMessage)]
     decisions = [message.content for message in messages if isinstance(message, ApprovalMessage)]
-    run.readings.hold(dossier.readings, dossier.studies, dossier.absent)
-    pool, appraised = await run.checked_again(dossier.asked, dossier.pool(), corrections)
+    run.readings.replace_given(dossier.readings, dossier.studies, dossier.absent)
+    pool, appraised = await run.check_again(dossier.asked, dossier.pool(), corrections)
     view = assessments[-1].view if assessments else JudgeView()
-    appraised = judge_candidates(appraised, view, corrections, conditions_of(dossier.asked))
+    appraised = judge_candidates(appraised, view, corrections, list_conditions(dossier.asked))
     decision = decisions[-1] if decisions else former.approval or Approval(decided_by="nobody")
-    approval = decision.with_aside(appraised, dossier.asked, corrections)
-    aside = [candidate for candidate in appraised if candidate.has_verdict and not approval.lets(candidate.drug)]
+    approval = decision.add_set_aside(appraised, dossier.asked, corrections)
+    excluded = [candidate for candidate in appraised if candidate.has_verdict and not approval.lets(candidate.drug)]
     return Material(
         dossier=dossier,
         assessments=assessments,
         pool=pool,
-        candidates=[candidate for candidate in appraised if candidate not in aside],
+        candidates=[candidate for candidate in appraised if candidate not in excluded],
         by_model=bool(former.usage) and not former.model_failed,
         written=former.written,
         verdicts=Verdicts(kept=[claim for candidate in former.candidates for claim in candidate.claims]),
@@ -159,7 +159,7 @@ async def appraise_again(
         model_failed=former.model_failed,
         stop_reason=run.stopped,
         approval=approval,
-        aside=aside,
+        aside=excluded,
         usage=former.usage,
         readings=run.readings,
         changes=former.not_understood,

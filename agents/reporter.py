@@ -21,14 +21,14 @@ from willowbark.agents.autogen import (
     TextMessage,
     WithoutSettings,
 )
-from willowbark.tools.appraisal.appraised import conditions_of
+from willowbark.tools.appraisal.appraised import list_conditions
 from willowbark.tools.appraisal.candidates import Candidate
 from willowbark.tools.appraisal.judgement import judge_candidates
 from willowbark.tools.mechanism import MechanismFindings
 
 from .analyst import Analyst, AnalystConfig, Memory
 from .approval import Approval, ApprovalMessage
-from .asking import Aids, add_usage, analyst_name, prompt, reads_requests
+from .asking import Aids, add_usage, name_analyst, read_prompt, reads_requests
 from .asking.claims import Verdicts
 from .asking.reader import WholeTexts
 from .assessment import AssessmentMessage, JudgeAssessment
@@ -38,10 +38,10 @@ from .checking.written import WrittenAnswer
 from .findings import FindingsMessage
 from .report.answer_request import build_request
 from .report.answering import Answering
-from .report.answers import answer_of
+from .report.answers import answer_question
 from .report.assembly import assemble
 from .report.content import BATCHED, BATCHED_TEXTS, CHECKING, OTHER_CALLS, READING, TEXTS, TurnUsage
-from .report.material import Material, mechanisms_of
+from .report.material import Material, find_mechanisms
 from .report.model import ReportMessage
 from .report.writing import Writing
 from .work import WorkShare, measure_work
@@ -129,7 +129,7 @@ class ReportAgent(Analyst[ReportMemory], Component[ReportAgentConfig]):
         system_message: str | None = None,
         **options: Any,
     ) -> None:
-        own = system_message or prompt(self.PROMPT if words == "written" else "claims.md")
+        own = system_message or read_prompt(self.PROMPT if words == "written" else "claims.md")
         super().__init__(name, model_client, ReportMemory(), system_message=own, **options)
         self._words: Literal["written", "quoted"] = words
         self._checker = checker
@@ -149,7 +149,7 @@ class ReportAgent(Analyst[ReportMemory], Component[ReportAgentConfig]):
             elif isinstance(message, ApprovalMessage):
                 memory.approval = message.content
             if isinstance(message, FindingsMessage | AssessmentMessage):
-                memory.usage += turns_of(message.source, message.content.iteration, message.models_usage, message)
+                memory.usage += list_turns(message.source, message.content.iteration, message.models_usage, message)
         run = self._run
         dossier = memory.dossier
         if not (memory.judged or memory.has_asked or run.stopped):
@@ -158,14 +158,14 @@ class ReportAgent(Analyst[ReportMemory], Component[ReportAgentConfig]):
             return
 
         # What a model writes or quotes, on the candidates that were not set aside.
-        run.readings.hold(dossier.readings, dossier.studies, dossier.absent)
-        pool, checked = await run.checked(dossier.asked, dossier.pool())
-        conditions = conditions_of(dossier.asked)
+        run.readings.replace_given(dossier.readings, dossier.studies, dossier.absent)
+        pool, checked = await run.check(dossier.asked, dossier.pool())
+        conditions = list_conditions(dossier.asked)
         appraised = judge_candidates(checked, memory.view, run.readings.corrections, conditions)
         decision = memory.approval or Approval(decided_by="nobody")
-        approval = decision.with_aside(appraised, dossier.asked, run.readings.corrections)
-        aside = [c for c in appraised if c.has_verdict and not approval.lets(c.drug)]
-        candidates = [candidate for candidate in appraised if candidate not in aside]
+        approval = decision.add_set_aside(appraised, dossier.asked, run.readings.corrections)
+        excluded = [c for c in appraised if c.has_verdict and not approval.lets(c.drug)]
+        candidates = [candidate for candidate in appraised if candidate not in excluded]
         aids = await self._aids(pool)
         material = Material(
             dossier=dossier,
@@ -174,20 +174,20 @@ class ReportAgent(Analyst[ReportMemory], Component[ReportAgentConfig]):
             candidates=candidates,
             stop_reason=run.stopped,
             approval=approval,
-            aside=aside,
+            aside=excluded,
             readings=run.readings,
         )
-        mechanisms = mechanisms_of(material)
+        mechanisms = find_mechanisms(material)
         outcome = await self._write(material, mechanisms, aids, cancellation_token)
         if outcome.refuted:
             material = self._judge_again(material, checked, outcome.refuted)
 
         # Who wrote, at what cost, and what the report must admit.
         usage = run.account([*memory.usage, *outcome.turns]) if run.account is not None else ()
-        beside = sum(turn.tokens for turn in usage if turn.agent == OTHER_CALLS)
+        other_tokens = sum(turn.tokens for turn in usage if turn.agent == OTHER_CALLS)
         is_spent = run.exhausted(dossier.iteration) == "token_budget_exceeded"
         failure = None if is_spent else outcome.failure  # a model without remaining budget has not failed
-        analyst = self._name_analyst(failure)
+        analyst = self._choose_analyst(failure)
         work = self._measure_work(failure, outcome, is_spent=is_spent)
         early = []
         if not run.stopped and not memory.judged:
@@ -203,7 +203,10 @@ class ReportAgent(Analyst[ReportMemory], Component[ReportAgentConfig]):
             written=outcome.written,
             repaired=outcome.repaired,
             notes=[*outcome.notes, *early],
-            tokens_used=dossier.tokens_used + outcome.spent.prompt_tokens + outcome.spent.completion_tokens + beside,
+            tokens_used=dossier.tokens_used
+            + outcome.spent.prompt_tokens
+            + outcome.spent.completion_tokens
+            + other_tokens,
             analyst=analyst,
             model_failed=failure is not None if work is None else work.has_failed,
             usage=usage,
@@ -231,12 +234,12 @@ class ReportAgent(Analyst[ReportMemory], Component[ReportAgentConfig]):
         if answering is not None:
             await answering.run(self._model_client, token)
             clients = self._clients[1:]
-            outcome = answering_outcome(answering, self.name, iteration, clients)
+            outcome = make_answering_outcome(answering, self.name, iteration, clients)
         if answering is not None and not (answering.failure and clients):
             return outcome
         question = material.asked.text
         pool = list(material.pool)
-        system_message = self._system_message if answering is None else prompt("claims.md")
+        system_message = self._system_message if answering is None else read_prompt("claims.md")
         writing = Writing(self.name, system_message, question, pool, list(material.candidates), material.approval, aids)
         await writing.run(clients, token)
         return WritingOutcome(
@@ -244,7 +247,7 @@ class ReportAgent(Analyst[ReportMemory], Component[ReportAgentConfig]):
             repaired=writing.repaired,
             notes=[*outcome.notes, *writing.notes],
             failure=outcome.failure or writing.failure,
-            turns=[*outcome.turns, *turns_of(self.name, iteration, writing.usage)],
+            turns=[*outcome.turns, *list_turns(self.name, iteration, writing.usage)],
             spent=sum_usage(outcome.spent, writing.usage),
         )
 
@@ -252,7 +255,7 @@ class ReportAgent(Analyst[ReportMemory], Component[ReportAgentConfig]):
         """Return the material without the judge's sentences that its records do not bear out."""
         *before, last = material.assessments
         view = leave_out(last.view, frozenset(refuted))
-        judged = judge_candidates(checked, view, material.readings.corrections, conditions_of(material.asked))
+        judged = judge_candidates(checked, view, material.readings.corrections, list_conditions(material.asked))
         by_drug = {candidate.drug: candidate for candidate in judged}
         return replace(
             material,
@@ -261,12 +264,12 @@ class ReportAgent(Analyst[ReportMemory], Component[ReportAgentConfig]):
             aside=[by_drug[candidate.drug] for candidate in material.aside],
         )
 
-    def _name_analyst(self, failure: str | None) -> str:
+    def _choose_analyst(self, failure: str | None) -> str:
         """Name who wrote, with why another one did, and how many calls failed."""
-        analyst = analyst_name(self._model_client)
+        analyst = name_analyst(self._model_client)
         failed = self._run.calls().said
         if failure is not None:
-            stand_in = analyst_name(self._fallback) if self._fallback else "nobody"
+            stand_in = name_analyst(self._fallback) if self._fallback else "nobody"
             return f"{stand_in}, since {analyst} {failed or f'gave no report: {failure}'}"
         return f"{analyst} ({failed})" if failed else analyst
 
@@ -280,7 +283,7 @@ class ReportAgent(Analyst[ReportMemory], Component[ReportAgentConfig]):
             is_written = None
         elif run.stopped:
             is_written = False
-        model = run.asked_model or ("" if reads_requests(self._model_client) else analyst_name(self._model_client))
+        model = run.asked_model or ("" if reads_requests(self._model_client) else name_analyst(self._model_client))
         if not model:
             return None
         findings = memory.dossier.in_order
@@ -292,7 +295,7 @@ class ReportAgent(Analyst[ReportMemory], Component[ReportAgentConfig]):
         if self._words == "quoted" or reads_requests(self._model_client):
             return None
         marker = self._run.marker
-        request, basis = build_request(material, mechanisms, answer_of(material, mechanisms), marker)
+        request, basis = build_request(material, mechanisms, answer_question(material, mechanisms), marker)
         checker = SentenceChecker(self._checker or self._model_client, CHECKING, marker=lambda: marker)
         judged = list_judged(self._memory.view)
         return Answering(self.name, self._system_message, request, basis, checker, aids, judged)
@@ -310,15 +313,15 @@ class ReportAgent(Analyst[ReportMemory], Component[ReportAgentConfig]):
         return super()._from_config(given)
 
 
-def answering_outcome(
+def make_answering_outcome(
     answering: Answering, agent: str, iteration: int, instead: Sequence[ChatCompletionClient]
 ) -> WritingOutcome:
     """Return what came of an answer in a model's words; `instead` answers where it failed."""
     notes = [*answering.notes]
     if answering.failure:
-        by_other = f"; {analyst_name(instead[0])} answered instead" if instead else ""
+        by_other = f"; {name_analyst(instead[0])} answered instead" if instead else ""
         notes.append(f"{agent}: {answering.failure}{by_other}")
-    turns = turns_of(agent, iteration, answering.usage) + turns_of(CHECKING, iteration, answering.checker.usage)
+    turns = list_turns(agent, iteration, answering.usage) + list_turns(CHECKING, iteration, answering.checker.usage)
     return WritingOutcome(
         written=None if answering.failure else answering.written,
         notes=notes,
@@ -337,32 +340,32 @@ def sum_usage(*usages: RequestUsage) -> RequestUsage:
     return total
 
 
-def turns_of(
+def list_turns(
     agent: str, iteration: int, usage: RequestUsage | None, message: BaseChatMessage | None = None
 ) -> list[TurnUsage]:
     """Return a turn's token usage, with reading listed separately; empty if it used none."""
     if usage is None:
         return []
-    read = (0, 0)
+    reading = (0, 0)
     batched = (0, 0)
     whole = WholeTexts()
     if isinstance(message, FindingsMessage):
-        read = message.content.reading_tokens
+        reading = message.content.reading_tokens
         batched = message.content.batch_tokens
         whole = message.content.whole_texts
-    alone = _subtract(read, batched)
+    alone = _subtract(reading, batched)
     whole_alone = _subtract(whole.tokens, whole.batch_tokens)
     tokens = {
-        agent: _subtract((usage.prompt_tokens, usage.completion_tokens), read),
+        agent: _subtract((usage.prompt_tokens, usage.completion_tokens), reading),
         READING: _subtract(alone, whole_alone),
         BATCHED: _subtract(batched, whole.batch_tokens),
         TEXTS: whole_alone,
         BATCHED_TEXTS: whole.batch_tokens,
     }
     return [
-        TurnUsage(agent=name, iteration=iteration, prompt_tokens=asked, completion_tokens=said)
-        for name, (asked, said) in tokens.items()
-        if asked or said
+        TurnUsage(agent=name, iteration=iteration, prompt_tokens=prompt_tokens, completion_tokens=completion_tokens)
+        for name, (prompt_tokens, completion_tokens) in tokens.items()
+        if prompt_tokens or completion_tokens
     ]
 
 

@@ -42,12 +42,12 @@ from willowbark.agents.autogen import (
     ToolCallRequestEvent,
     ToolCallSummaryMessage,
     UserMessage,
-    offering,
-    schemas_of,
-    speaking_through,
-    tools_of,
+    list_schemas,
+    list_tools_of,
+    offer,
+    speak_through,
 )
-from willowbark.tools.appraisal.stance import DECIDED, stance_of
+from willowbark.tools.appraisal.stance import DECIDED, derive_stance
 from willowbark.tools.appraisal.views import MatchedStudy
 from willowbark.tools.errors import UsageError
 from willowbark.tools.questions import Question, follow_up, parse_question
@@ -56,17 +56,17 @@ from willowbark.tools.records.enclosure import GUIDANCE, condense, enclose_lines
 from willowbark.tools.records.evidence import merge
 from willowbark.tools.records.registry import kind_of
 from willowbark.tools.search import SourceReply
-from willowbark.tools.toolbox import EvidenceTool, InputKind, asked_by
+from willowbark.tools.toolbox import EvidenceTool, InputKind, find_input_kind
 from willowbark.tools.wording import counted, listed
 
-from .asking import ModelUnavailable, add_usage, provider_error_line, reads_requests, remove_thoughts, write_line
-from .asking.reader import list_unreadable, read, to_read
-from .assessment import SHOWN_QUERY, AssessmentMessage
+from .asking import ModelUnavailable, add_usage, describe_provider_error, reads_requests, remove_thoughts, write_line
+from .asking.reader import list_unreadable, prepare_reading, read
+from .assessment import LONGEST_QUERY, AssessmentMessage
 from .context import RunContext
 from .findings import Findings, FindingsMessage, Specialist
-from .outside import ToolNames, asked_of, take_results
+from .outside import ToolNames, describe_call, take_results
 from .routing import is_first, route_of
-from .tool_results import keys_shown, list_lines, share_space, turn_of, with_excerpts, without_excerpts
+from .tool_results import drop_excerpts, find_turn, list_keys, list_lines, share_space, write_excerpts
 
 MAX_SUMMARY = 4000  # characters of a model's text
 TOOL_ROUNDS = 3  # rounds of tool calls in a turn; the model sees titles between them
@@ -83,11 +83,11 @@ _REFUSED = {
     "output_content_type_format": "a specialist answers with FindingsMessage",
 }
 """Options of AutoGen's assistant that mean nothing for a specialist, and why."""
-_TOLD = 40  # characters of a condition, or of people
-MOST_TOLD = 60  # records of which a specialist is told what was read; the judge sees what decides
+_LONGEST_DETAIL = 40  # characters of a condition, or of people
+MOST_READINGS = 60  # records of which a specialist is told what was read; the judge sees what decides
 MOST_ENTRIES = 20  # of databases, of which it is shown what they hold
 _DONE = "Done."
-_READ = "What was read of it, by record: the drugs that it supports or contradicts, or that missed its outcome."
+_READINGS = "What was read of it, by record: the drugs that it supports or contradicts, or that missed its outcome."
 _SAY = "Now say in your own words, in at most 120: what was found, what is missing, what you doubt."
 _ASK_AGAIN = "Nothing was searched: call your tools. What you find in them is all that the others get from you."
 _OWN = ("user", "team", "reader")  # whose words to a specialist are no other agent's
@@ -108,25 +108,25 @@ class CondensedContext(ChatCompletionContext, Component[CondensedContextConfig])
     component_provider_override = "willowbark.agents.specialist.CondensedContext"
 
     async def add_message(self, message: LLMMessage) -> None:
-        """Add a message; of tool results what `with_excerpts` leaves, and of those of earlier turns titles."""
+        """Add a message; of tool results what `write_excerpts` leaves, and of those of earlier turns titles."""
         if isinstance(message, UserMessage):
-            self._messages = [without_excerpts(earlier) for earlier in self._messages]
+            self._messages = [drop_excerpts(earlier) for earlier in self._messages]
         if isinstance(message, FunctionExecutionResultMessage):
-            message = await asyncio.to_thread(_shorten_results, message, keys_shown(self._messages))
+            message = await asyncio.to_thread(_shorten_results, message, list_keys(self._messages))
         await super().add_message(message)
 
     async def get_messages(self) -> list[LLMMessage]:
         """Return the messages for the model; from other agents only those after its last turn."""
-        heard = max((at for at, each in enumerate(self._messages) if _by_others(each)), default=0)
-        spoke = (at for at, each in enumerate(self._messages[:heard]) if isinstance(each, AssistantMessage))
+        last_heard = max((at for at, message in enumerate(self._messages) if _is_by_others(message)), default=0)
+        spoke = (at for at, message in enumerate(self._messages[:last_heard]) if isinstance(message, AssistantMessage))
         last = max(spoke, default=-1)
-        present = turn_of(self._messages)
+        present = find_turn(self._messages)
         messages = [*self._messages[:present], *share_space(self._messages[present:])]
-        return [each for at, each in enumerate(messages) if at > last or not _by_others(each)]
+        return [message for at, message in enumerate(messages) if at > last or not _is_by_others(message)]
 
     async def save_state(self) -> Mapping[str, Any]:
         """Return the messages as JSON-safe data, without excerpts: the records are in the team's messages."""
-        messages = [without_excerpts(message) for message in self._messages]
+        messages = [drop_excerpts(message) for message in self._messages]
         return ChatCompletionContextState(messages=messages).model_dump()
 
     def _to_config(self) -> CondensedContextConfig:
@@ -137,17 +137,17 @@ class CondensedContext(ChatCompletionContext, Component[CondensedContextConfig])
         return cls(initial_messages=config.initial_messages)
 
 
-def _shorten_results(message: FunctionExecutionResultMessage, shown: set[str]) -> FunctionExecutionResultMessage:
+def _shorten_results(message: FunctionExecutionResultMessage, keys: set[str]) -> FunctionExecutionResultMessage:
     results = [
-        result.model_copy(update={"content": with_excerpts(result.content, shown)})
+        result.model_copy(update={"content": write_excerpts(result.content, keys)})
         if not result.is_error
-        else result.model_copy(update={"content": condense(result.content, shown)})
+        else result.model_copy(update={"content": condense(result.content, keys)})
         for result in message.content
     ]
     return message.model_copy(update={"content": results})
 
 
-def _by_others(message: LLMMessage) -> bool:
+def _is_by_others(message: LLMMessage) -> bool:
     return isinstance(message, UserMessage) and message.source not in _OWN
 
 
@@ -238,7 +238,7 @@ class SpecialistAgent(AssistantAgent, Component[SpecialistAgentConfig]):
         """Join a run: the tools use its transport, after its hooks."""
         self._run = run
         run.reader = self._reader or self._model_client
-        run.tools.update(tool.name for tool in tools_of(self))
+        run.tools.update(tool.name for tool in list_tools_of(self))
 
     async def on_messages_stream(  # noqa: PLR0915
         self, messages: Sequence[BaseChatMessage], cancellation_token: CancellationToken
@@ -247,64 +247,77 @@ class SpecialistAgent(AssistantAgent, Component[SpecialistAgentConfig]):
         token = RunToken(cancellation_token)
         run = self._run
         rounds = [message.content.iteration for message in messages if isinstance(message, AssessmentMessage)]
-        found = Findings(specialist=self.name, iteration=max(rounds, default=0) + 1, summary="")
+        findings = Findings(specialist=self.name, iteration=max(rounds, default=0) + 1, summary="")
         gaps = [message.content.gaps for message in messages if isinstance(message, AssessmentMessage)]
-        turn = _SearchTurn(found, gaps=tuple(gaps[-1]) if gaps else ())
-        heard = [each for each in await self._model_context.get_messages() if isinstance(each, UserMessage)]
-        asked = [str(each.content) for each in heard if each.source == "user"]
-        asked += [each.content for each in messages if isinstance(each, TextMessage) and each.source == "user"]
-        run.asked = question = parse_question(follow_up(asked))
-        self._bind_tools(found.iteration)
-        known_context = await self._model_context.save_state()
-        known = frozenset(self._was_read)
+        turn = _SearchTurn(findings, gaps=tuple(gaps[-1]) if gaps else ())
+        user_messages = [
+            message for message in await self._model_context.get_messages() if isinstance(message, UserMessage)
+        ]
+        questions = [str(message.content) for message in user_messages if message.source == "user"]
+        questions += [
+            message.content for message in messages if isinstance(message, TextMessage) and message.source == "user"
+        ]
+        run.asked = question = parse_question(follow_up(questions))
+        self._bind_tools(findings.iteration)
+        context_before = await self._model_context.save_state()
+        read_before = frozenset(self._was_read)
         deadline = time.monotonic() + self._turn_timeout_s
         try:
-            found.later = self._choose_later(question, found.iteration)
+            findings.later = self._choose_later(question, findings.iteration)
             async for event in self._search_first(messages, token, turn):
                 await self._take(event, turn)
                 if isinstance(event, ToolCallExecutionEvent):
                     yield ShortResults(**dict(event))
                 elif not isinstance(event, Response):
                     yield event
-            found.declared = await self._declare()
+            findings.declared = await self._declare()
             if not reads_requests(self._model_client):
-                found.is_by_model = not turn.model_failed and not turn.stood_in
-            why = "; ".join(found.notes) or ("left for later rounds" if found.later else "the model said nothing")
-            found.summary = turn.said or f"Nothing searched: {why}"
-            run.in_hand[self.name] = found
-            if found.replies:
-                merged = await asyncio.to_thread(merge, found.records)
+                findings.is_by_model = not turn.model_failed and not turn.stood_in
+            why = "; ".join(findings.notes) or ("left for later rounds" if findings.later else "the model said nothing")
+            findings.summary = turn.said or f"Nothing searched: {why}"
+            run.in_hand[self.name] = findings
+            if findings.replies:
+                merged = await asyncio.to_thread(merge, findings.records)
                 yield self._tell("analyzing", f"Reading {counted(len(merged), 'record')}")
-            if found.replies and not turn.model_failed:
+            if findings.replies and not turn.model_failed:
                 if run.reads_in_batches:
                     waits = "What was found is read in a batch, within minutes or a day; a stopped run can be resumed"
                     yield TextMessage(content=waits, source=self.name, metadata={"role": "specialist"})
                 await self._read(turn, question, deadline, token)
                 async for event in self._reflect_on_reading(turn, token):
                     yield event
-            if found.replies and not turn.said.startswith(REFUSED):
-                found.reflection = " ".join(turn.said.split()[:MAX_REFLECTION])
-            if found.replies:
-                found.digest = await run.digest(question, found)
-                found.summary = found.digest.summary
-                yield self._tell("analysis_complete", f"{self.name}, round {found.iteration}: {found.summary}")
+            if findings.replies and not turn.said.startswith(REFUSED):
+                findings.reflection = " ".join(turn.said.split()[:MAX_REFLECTION])
+            if findings.replies:
+                findings.digest = await run.digest_turn(question, findings)
+                findings.summary = findings.digest.summary
+                yield self._tell("analysis_complete", f"{self.name}, round {findings.iteration}: {findings.summary}")
         except BaseException:  # interrupted: nobody got the results, so they must not count as read
-            await self._model_context.load_state(known_context)
-            self._was_read = set(known)
+            await self._model_context.load_state(context_before)
+            self._was_read = set(read_before)
             raise
-        searches = [f"- {' · '.join([reply.line, f'`{reply.query}`', *reply.warnings])}" for reply in found.replies]
-        notes = [f"- {note}" for note in (*found.notes, *found.reading_notes)]
-        shown = found.digest.as_markdown() if found.digest else found.summary
-        text = [f"**{self.name}, round {found.iteration}**", "", *searches, *notes, "", shown, "", found.reflection]
+        searches = [f"- {' · '.join([reply.line, f'`{reply.query}`', *reply.warnings])}" for reply in findings.replies]
+        notes = [f"- {note}" for note in (*findings.notes, *findings.reading_notes)]
+        body = findings.digest.as_markdown() if findings.digest else findings.summary
+        text = [
+            f"**{self.name}, round {findings.iteration}**",
+            "",
+            *searches,
+            *notes,
+            "",
+            body,
+            "",
+            findings.reflection,
+        ]
         yield TextMessage(content="\n".join(text).strip(), source=self.name, metadata={"role": "specialist"})
         del run.in_hand[self.name]
-        message = FindingsMessage(content=found, source=self.name, models_usage=turn.used)
+        message = FindingsMessage(content=findings, source=self.name, models_usage=turn.used)
         yield Response(chat_message=message, inner_messages=turn.events)
 
     def _bind_tools(self, iteration: int) -> None:
         """Connect the tools to the run, with what stands before their calls in this round."""
         run = self._run
-        tools = [tool for tool in tools_of(self) if isinstance(tool, EvidenceTool)]
+        tools = [tool for tool in list_tools_of(self) if isinstance(tool, EvidenceTool)]
         gate = run.gate(self.name, iteration, [tool.name for tool in tools]) if run.gate else None
         if run.transport is not None:
             for tool in tools:
@@ -315,8 +328,8 @@ class SpecialistAgent(AssistantAgent, Component[SpecialistAgentConfig]):
         route = route_of(question)
         if iteration > 1 or not self._run.tools.intersection(route.tools or ()):
             return {}
-        later = [tool for tool in tools_of(self) if not is_first(route, tool.name)]
-        takes = {tool.name: asked_by(tool.schema) for tool in later}
+        later = [tool for tool in list_tools_of(self) if not is_first(route, tool.name)]
+        takes = {tool.name: find_input_kind(tool.schema) for tool in later}
         return {name: kind for name, kind in takes.items() if kind is not None}
 
     async def _search_first(
@@ -325,20 +338,22 @@ class SpecialistAgent(AssistantAgent, Component[SpecialistAgentConfig]):
         """Search with the tools that come first; without any, only listen."""
         later = turn.found.later
         narrowed = [_narrow(message, self.name) for message in messages]
-        by_number = {tool.name for tool in tools_of(self) if asked_by(tool.schema) in ("numbers", "citations")}
-        if later and all(tool.name in {*later, *by_number} for tool in tools_of(self)):
+        by_number = {
+            tool.name for tool in list_tools_of(self) if find_input_kind(tool.schema) in ("numbers", "citations")
+        }
+        if later and all(tool.name in {*later, *by_number} for tool in list_tools_of(self)):
             for message in narrowed:
                 await self._model_context.add_message(message.to_model_message())
             return
-        with offering(self, lambda name: name not in later):
-            async for event in self._attempts(narrowed, cancellation_token, turn):
+        with offer(self, lambda name: name not in later):
+            async for event in self._attempt(narrowed, cancellation_token, turn):
                 yield event
 
     def _tell(self, role: str, text: str) -> TextMessage:
         """Say what begins or has ended, to people alone: the message does not enter the thread."""
         return TextMessage(content=text, source=self.name, metadata={"role": role})
 
-    async def _attempts(  # noqa: PLR0912, PLR0915
+    async def _attempt(  # noqa: PLR0912, PLR0915
         self, messages: Sequence[BaseChatMessage], cancellation_token: CancellationToken, turn: "_SearchTurn"
     ) -> AsyncGenerator[Streamed, None]:
         """Try with the model, once more if it asked nobody, then with the fallback if it failed or searched nothing.
@@ -364,8 +379,8 @@ class SpecialistAgent(AssistantAgent, Component[SpecialistAgentConfig]):
             stream = self._search(messages, client, turn, cancellation_token, reflects=reflects)
             messages = ()  # now in the context
             try:
-                with speaking_through(self, client, tool_rounds):
-                    async for event in _until(deadline, stream, cancellation_token):
+                with speak_through(self, client, tool_rounds):
+                    async for event in _yield_until(deadline, stream, cancellation_token):
                         yield event
             except TimeoutError:
                 turn.found.notes.append(
@@ -375,7 +390,7 @@ class SpecialistAgent(AssistantAgent, Component[SpecialistAgentConfig]):
                     return
                 continue
             except Exception as error:  # noqa: BLE001  an exception here would break the whole team: it becomes a note
-                why = provider_error_line(error)
+                why = describe_provider_error(error)
                 _log.warning("%s: the model failed: %s", name, why)
                 if turn.found.replies:
                     notes.append(f"{name}: the model failed ({why}) after its searches; what came is used")
@@ -390,7 +405,7 @@ class SpecialistAgent(AssistantAgent, Component[SpecialistAgentConfig]):
             finally:
                 await stream.aclose()
             if is_chosen and client is fallback and turn.found.replies:
-                if turn.found_each and all(isinstance(tool, EvidenceTool) for tool in tools_of(self)):
+                if turn.found_each and all(isinstance(tool, EvidenceTool) for tool in list_tools_of(self)):
                     return
                 continue
             if attempt == len(clients) or is_chosen or not turn.asked_nobody:
@@ -429,7 +444,7 @@ class SpecialistAgent(AssistantAgent, Component[SpecialistAgentConfig]):
     ) -> AsyncGenerator[Streamed, None]:
         """Show the model what was read of what it found, and ask what it makes of that; a failure is noted."""
         client = self._model_client
-        found = turn.found
+        findings = turn.found
         if (
             turn.is_cut
             or not self._reflect_on_tool_use
@@ -439,30 +454,32 @@ class SpecialistAgent(AssistantAgent, Component[SpecialistAgentConfig]):
             return
         if len(turn.said) <= len(_DONE):
             turn.said = ""
-        if not found.records or (not found.studies and turn.said):
+        if not findings.records or (not findings.studies and turn.said):
             return
         try:
             async for event in self._reflect(client, turn, cancellation_token, self._describe_turn(turn)):
                 yield event
         except Exception as error:  # noqa: BLE001  an exception here would break the whole team: it becomes a note
-            found.notes.append(f"{self.name}: the model failed ({provider_error_line(error)}) to say what it found")
+            findings.notes.append(
+                f"{self.name}: the model failed ({describe_provider_error(error)}) to say what it found"
+            )
 
     def _describe_turn(self, turn: "_SearchTurn") -> str:
         """Describe a turn for the model's reflection: the question, its searches, and what was read of what came."""
-        found = turn.found
-        asked = self._run.asked.text if self._run.asked else ""
-        lines = [line for line in map(_tell_reading, found.studies) if line["says"]]
-        others = len(found.studies) - len(lines)
-        read = {matched.study.key for matched in found.studies}
-        unread = [record for record in merge(found.records) if record.key not in read and kind_of(record) in ENTRIES]
-        shown = [*lines[:MOST_TOLD], *list_lines(unread[:MOST_ENTRIES])]
+        findings = turn.found
+        question = self._run.asked.text if self._run.asked else ""
+        lines = [line for line in map(_tell_reading, findings.studies) if line["says"]]
+        others = len(findings.studies) - len(lines)
+        keys = {matched.study.key for matched in findings.studies}
+        unread = [record for record in merge(findings.records) if record.key not in keys and kind_of(record) in ENTRIES]
+        readings = [*lines[:MOST_READINGS], *list_lines(unread[:MOST_ENTRIES])]
         return "\n".join(
             [
-                f"Question: {asked}",
+                f"Question: {question}",
                 "You searched:",
-                *_count_hits(found.replies),
+                *_count_hits(findings.replies),
                 *([f"Named as missing before: {'; '.join(turn.gaps)}"] if turn.gaps else []),
-                *([_READ, enclose_lines(shown, self._run.marker)] if shown else []),
+                *([_READINGS, enclose_lines(readings, self._run.marker)] if readings else []),
                 *([f"{counted(others, 'further study')} decided nothing on a drug."] if others else []),
                 _SAY,
             ]
@@ -473,20 +490,23 @@ class SpecialistAgent(AssistantAgent, Component[SpecialistAgentConfig]):
         client: ChatCompletionClient,
         turn: "_SearchTurn",
         cancellation_token: CancellationToken,
-        shown: str = "",
+        description: str = "",
     ) -> AsyncGenerator[Streamed, None]:
-        """Ask a model for its reflection on the results, those in `shown`, or else those of its calls.
+        """Ask a model for its reflection on the results, those in `description`, or else those of its calls.
 
         Then its tools are sent too, which providers require after calls of them; AutoGen 0.7.5's own reflection leaves
         that to a client's memory of its last call, which may have been another agent's.
         """
         sent: dict[str, Any] = {"cancellation_token": cancellation_token}
-        if shown:
-            messages: list[LLMMessage] = [*self._system_messages, UserMessage(content=shown, source="reader")]
+        if description:
+            messages: list[LLMMessage] = [*self._system_messages, UserMessage(content=description, source="reader")]
             await self._model_context.add_message(UserMessage(content=_SAY, source="reader"))
         else:
             messages = [*self._system_messages, *await self._model_context.get_messages()]
-            sent["tools"] = [tool for bench in self._workbench for tool in await bench.list_tools()]
+            tools: list[Any] = []
+            for bench in self._workbench:
+                tools += await bench.list_tools()
+            sent["tools"] = tools
             sent["tool_choice"] = "none"
         answer: CreateResult | str = ""
         if self._model_client_stream:
@@ -508,27 +528,27 @@ class SpecialistAgent(AssistantAgent, Component[SpecialistAgentConfig]):
         """Have the model read this turn's publications that it has not read before."""
         client = self._reader or self._model_client
         run = self._run
-        found = turn.found
+        findings = turn.found
         if reads_requests(client):
             return
-        found.replies = await run.with_full_texts(question, found.replies)
-        records = await asyncio.to_thread(merge, found.records)
-        publications = to_read(records, question, in_short=run.reads_in_short)
+        findings.replies = await run.add_full_texts(question, findings.replies)
+        records = await asyncio.to_thread(merge, findings.records)
+        publications = prepare_reading(records, question, in_short=run.reads_in_short)
         new = [publication for publication in publications if publication.fingerprint not in self._was_read]
         left_s = max(0.0, deadline - time.monotonic())
-        said = await read(
+        results = await read(
             client, question.text, new, run.marker, cancellation_token, left_s, in_batch=run.reads_in_batches
         )
-        self._was_read |= said.done
-        add_usage(turn.used, said.usage)
-        found.readings = said.readings
-        found.studies = said.studies
-        found.reading_notes = said.notes
-        found.unread = [*said.unread.values(), *list_unreadable(records, question)]
-        found.reading_counts = said.counts
-        found.reading_tokens = said.usage.prompt_tokens, said.usage.completion_tokens
-        found.batch_tokens = said.batched.prompt_tokens, said.batched.completion_tokens
-        found.whole_texts = said.whole
+        self._was_read |= results.done
+        add_usage(turn.used, results.usage)
+        findings.readings = results.readings
+        findings.studies = results.studies
+        findings.reading_notes = results.notes
+        findings.unread = [*results.unread.values(), *list_unreadable(records, question)]
+        findings.reading_counts = results.counts
+        findings.reading_tokens = results.usage.prompt_tokens, results.usage.completion_tokens
+        findings.batch_tokens = results.batched.prompt_tokens, results.batched.completion_tokens
+        findings.whole_texts = results.whole
 
     async def _take(self, event: Streamed, turn: "_SearchTurn") -> None:
         """Note an event; look up what tools that are not Willowbark's own named."""
@@ -536,13 +556,13 @@ class SpecialistAgent(AssistantAgent, Component[SpecialistAgentConfig]):
         if not isinstance(event, ToolCallExecutionEvent):
             return
         results = [(result, turn.asked.get(result.call_id, "")) for result in event.content]
-        taken = await take_results(self.name, results, ToolNames.of(self), self._run, LOOK_UP_S)
-        turn.found.replies += taken.replies
-        turn.found.notes += taken.notes
+        intake = await take_results(self.name, results, ToolNames.of(self), self._run, LOOK_UP_S)
+        turn.found.replies += intake.replies
+        turn.found.notes += intake.notes
 
     async def _declare(self) -> Specialist:
         """Declare this specialist: name, description, and the kinds of input its tools take."""
-        takes = dict.fromkeys(each for each in map(asked_by, await schemas_of(self)) if each is not None)
+        takes = dict.fromkeys(kind for kind in map(find_input_kind, await list_schemas(self)) if kind is not None)
         return Specialist(name=self.name, description=self.description, takes=tuple(takes))
 
     async def on_reset(self, cancellation_token: CancellationToken) -> None:
@@ -592,11 +612,15 @@ class SpecialistAgent(AssistantAgent, Component[SpecialistAgentConfig]):
         return loaded
 
 
-def _tell_reading(read: MatchedStudy) -> dict[str, Any]:
+def _tell_reading(matched: MatchedStudy) -> dict[str, Any]:
     """Return what was read of a record in a line for who found it: what each drug was found to do, and in whom."""
-    study = read.study
-    says = {drug: stance_of(study, drug).says for drug in sorted(study.drugs())}
-    line = {"key": study.key, "condition": one_line(study.condition, _TOLD), "people": one_line(study.people, _TOLD)}
+    study = matched.study
+    says = {drug: derive_stance(study, drug).says for drug in sorted(study.drugs())}
+    line = {
+        "key": study.key,
+        "condition": one_line(study.condition, _LONGEST_DETAIL),
+        "people": one_line(study.people, _LONGEST_DETAIL),
+    }
     return {**line, "says": {drug: verdict for drug, verdict in says.items() if verdict in DECIDED}}
 
 
@@ -605,7 +629,7 @@ def _count_hits(replies: Sequence[SourceReply]) -> list[str]:
     searches = dict[str, list[str]]()
     for reply in replies:
         hits = f"{reply.source} {len(reply.records)} of {reply.total}"
-        searches.setdefault(one_line(reply.asked or reply.query, SHOWN_QUERY), []).append(hits)
+        searches.setdefault(one_line(reply.asked or reply.query, LONGEST_QUERY), []).append(hits)
     return [f"- {query}: {', '.join(hits)}" for query, hits in searches.items()]
 
 
@@ -617,7 +641,7 @@ def _refuse_meaningless(name: str, options: Mapping[str, Any]) -> None:
             raise UsageError(f"{name}: {option} is refused: {why}")
 
 
-async def _until(
+async def _yield_until(
     deadline: float, stream: AsyncGenerator[Streamed, None], cancellation_token: CancellationToken
 ) -> AsyncGenerator[Streamed, None]:
     """Yield events until a deadline of the monotonic clock; TimeoutError after it."""
@@ -625,10 +649,10 @@ async def _until(
         # linked to the token, since AutoGen 0.7.5 waits forever for cancelled tool calls
         event = asyncio.ensure_future(anext(stream, None))
         cancellation_token.link_future(event)
-        came = await asyncio.wait_for(event, max(0.0, deadline - time.monotonic()))
-        if came is None:
+        streamed = await asyncio.wait_for(event, max(0.0, deadline - time.monotonic()))
+        if streamed is None:
             return
-        yield came
+        yield streamed
 
 
 @dataclass
@@ -660,7 +684,7 @@ class _SearchTurn:
             return
         self.events.append(event)
         if isinstance(event, ToolCallRequestEvent):
-            self.asked |= {call.id: asked_of(call.arguments) for call in event.content}
+            self.asked |= {call.id: describe_call(call.arguments) for call in event.content}
 
     @property
     def found_each(self) -> bool:

@@ -8,7 +8,7 @@ from willowbark.agents.autogen import BaseTool, ChatCompletionClient
 from willowbark.tools.records.registry import list_offered
 from willowbark.tools.toolbox import GetCitations, GetMechanisms, GetPaper, GetTrial, SourceTool
 
-from .asking import prompt
+from .asking import read_prompt
 from .specialist import SpecialistAgent
 
 ROLES = {
@@ -50,7 +50,7 @@ def specialist_agent(
         model_client,
         tools=[*(SourceTool(source, sizes.get(source, max_results)) for source in own), *lookups[name]],
         description=ROLES[name],
-        system_message=prompt(f"{name}.md"),
+        system_message=read_prompt(f"{name}.md"),
         **options,
     )
 

@@ -25,38 +25,38 @@ _TITLE = 120  # characters
 _HEAD = {"source", "status", "total", "warnings"}
 
 
-def with_excerpts(text: str, shown: set[str]) -> str:
+def write_excerpts(text: str, seen: set[str]) -> str:
     """Reduce a tool's result to a line for each new record: title, key, the end of its text.
 
     Args:
         text: the result.
-        shown: keys of records that the model has seen; those of this result are added.
+        seen: keys of records that the model has seen; those of this result are added.
     """
     replies = replies_in(text)
     if not replies:
-        return _strangers_text(text, shown)
+        return _enclose_foreign_text(text, seen)
     marker = next(blocks(text)).marker
     parts = []
     for reply in replies:
-        new = [record for record in reply.records if record.key not in shown]
-        shown.update(record.key for record in new)
+        new = [record for record in reply.records if record.key not in seen]
+        seen.update(record.key for record in new)
         status = reply.model_dump(mode="json", include=_HEAD, exclude_defaults=True)
-        lines = [_line(record) for record in new]
+        lines = [_make_line(record) for record in new]
         parts.append(enclose_lines(lines, marker, head={**status, "read": len(reply.records)}))
     return "\n".join(parts)
 
 
-def _strangers_text(text: str, shown: set[str]) -> str:
+def _enclose_foreign_text(text: str, seen: set[str]) -> str:
     """Enclose what a tool that is not Willowbark's own returned: a line for each new record, else its first words."""
     if next(blocks(text), None) is not None:
-        return condense(text, shown)
+        return condense(text, seen)
     works = read_result(text, GivenOrigin("", "")).works
     lines = []
     for work in works:
         key = work.names[0] if work.names else ""
-        if key and key not in shown:
-            shown.add(key)
-            lines.append({"title": "", "key": key, "end": ""} if work.record is None else _line(work.record))
+        if key and key not in seen:
+            seen.add(key)
+            lines.append({"title": "", "key": key, "end": ""} if work.record is None else _make_line(work.record))
     head = {"named": len(works)} if works else {"text": one_line(text, MAX_WITHOUT_BLOCKS)}
     # the same text gets the same mark, so that a state saved twice is the same
     marker = hashlib.sha256(text.encode(errors="replace")).hexdigest()[:16]
@@ -65,15 +65,15 @@ def _strangers_text(text: str, shown: set[str]) -> str:
 
 def list_lines(records: Sequence[Evidence]) -> list[dict[str, str]]:
     """Return records in a line each: title, key, the end of the text."""
-    return [_line(record) for record in records]
+    return [_make_line(record) for record in records]
 
 
-def _line(record: Evidence) -> dict[str, str]:
+def _make_line(record: Evidence) -> dict[str, str]:
     title = one_line(record.citation.title, _TITLE)
-    return {"title": title, "key": record.key, "end": _last_sentences(record, LONGEST_EXCERPT - len(title))}
+    return {"title": title, "key": record.key, "end": _cut_last_sentences(record, LONGEST_EXCERPT - len(title))}
 
 
-def _last_sentences(record: Evidence, most: int) -> str:
+def _cut_last_sentences(record: Evidence, most: int) -> str:
     """Return the last whole sentences of a record's text that fit; empty if none does."""
     page = Document.of(record)  # without what addresses machines
     end = ""
@@ -85,37 +85,37 @@ def _last_sentences(record: Evidence, most: int) -> str:
     return one_line(end, most)
 
 
-def without_excerpts(message: LLMMessage) -> LLMMessage:
+def drop_excerpts(message: LLMMessage) -> LLMMessage:
     """Return a message with titles of its results' first records in place of their lines; others unchanged."""
     if not isinstance(message, FunctionExecutionResultMessage):
         return message
-    results = [result.model_copy(update={"content": _titles_of(result.content)}) for result in message.content]
+    results = [result.model_copy(update={"content": _keep_titles(result.content)}) for result in message.content]
     return message.model_copy(update={"content": results})
 
 
-def _titles_of(text: str) -> str:
+def _keep_titles(text: str) -> str:
     parts = []
-    for head, lines, marker in _shortened(text):
+    for head, lines, marker in _read_shortened(text):
         if lines:
             head["titles"] = {line["key"]: line["title"] for line in lines[:_TITLES]}
         parts.append(enclose_lines([], marker, head=head))
     return "\n".join(parts) or text
 
 
-def _shortened(text: str) -> Iterator[tuple[dict[str, Any], list[dict[str, Any]], str]]:
-    """Yield head, lines and marker of each block that `with_excerpts` wrote."""
+def _read_shortened(text: str) -> Iterator[tuple[dict[str, Any], list[dict[str, Any]], str]]:
+    """Yield head, lines and marker of each block that `write_excerpts` wrote."""
     for block in blocks(text):
         with suppress(ValueError):
             head, lines = block.read()
             yield head, lines, block.marker
 
 
-def keys_shown(messages: Sequence[LLMMessage]) -> set[str]:
+def list_keys(messages: Sequence[LLMMessage]) -> set[str]:
     """Return the keys of the records that messages show."""
     keys = set[str]()
     for message in messages:
         for result in message.content if isinstance(message, FunctionExecutionResultMessage) else ():
-            for head, lines, _ in _shortened(result.content):
+            for head, lines, _ in _read_shortened(result.content):
                 keys.update(head.get("titles", ()))
                 keys.update(line["key"] for line in lines)
     return keys
@@ -124,7 +124,10 @@ def keys_shown(messages: Sequence[LLMMessage]) -> set[str]:
 def share_space(messages: Sequence[LLMMessage]) -> list[LLMMessage]:
     """Cut the excerpts of a turn's results, so that all of them together take `EXCERPTS`."""
     results = [message for message in messages if isinstance(message, FunctionExecutionResultMessage)]
-    count = sum(len(lines) for message in results for one in message.content for _, lines, _ in _shortened(one.content))
+    count = 0
+    for message in results:
+        for result in message.content:
+            count += sum(len(lines) for _, lines, _ in _read_shortened(result.content))
     space = max(SHORTEST_EXCERPT, min(LONGEST_EXCERPT, EXCERPTS // max(1, count)))
     if space == LONGEST_EXCERPT:
         return list(messages)
@@ -135,7 +138,7 @@ def _cut(message: FunctionExecutionResultMessage, space: int) -> FunctionExecuti
     results = []
     for result in message.content:
         parts = []
-        for head, lines, marker in _shortened(result.content):
+        for head, lines, marker in _read_shortened(result.content):
             cut = [_cut_line(line, space) for line in lines]
             parts.append(enclose_lines(cut, marker, head=head))
         results.append(result.model_copy(update={"content": "\n".join(parts) or result.content}))
@@ -154,7 +157,7 @@ def _cut_line(line: dict[str, Any], space: int) -> dict[str, Any]:
     return {"title": title, "key": line["key"], "end": end}
 
 
-def turn_of(messages: Sequence[LLMMessage]) -> int:
+def find_turn(messages: Sequence[LLMMessage]) -> int:
     """Return the place behind the last message of a person or another agent: where the present turn begins."""
     places = [place for place, message in enumerate(messages) if isinstance(message, UserMessage)]
     return places[-1] + 1 if places else 0

@@ -20,24 +20,24 @@ from willowbark.tools.reading import document, screening, text, view
 
 QUESTION = "Which existing drugs could prevent migraine attacks?"
 COUNTED = (
-    ("cut into sentences", text, "sentence_spans"),
-    ("cut into tokens", text, "tokens_of"),
+    ("cut into sentences", text, "split_spans"),
+    ("cut into tokens", text, "split_tokens"),
     ("searched for drugs", drugs, "find_drugs"),
     ("searched for conditions", conditions, "find_known_conditions"),
     ("screened", screening, "pieces"),
 )
-DUE = 1.1
+MOST_CALLS = 1.1
 
 
-def counting(of: Any, name: str, counts: dict[str, list[int]], first: int = 0) -> Callable[..., Any]:
+def count_calls(of: Any, name: str, counts: dict[str, list[int]], first: int = 0) -> Callable[..., Any]:
     """A function that counts what it is called with, from an argument on, and does as before."""
     function: Callable[..., Any] = getattr(of, name)
 
-    def counted(*given: Any, **named: Any) -> Any:
-        counts[of.__name__ if first else name].append(hash(given[first:]))
-        return function(*given, **named)
+    def call_and_count(*arguments: Any, **options: Any) -> Any:
+        counts[of.__name__ if first else name].append(hash(arguments[first:]))
+        return function(*arguments, **options)
 
-    return counted
+    return call_and_count
 
 
 def main() -> int:
@@ -45,12 +45,12 @@ def main() -> int:
     counts = defaultdict[str, list[int]](list)
     for _, module, name in COUNTED:
         function = getattr(module, name)
-        counted = counting(module, name, counts)
-        for each in [each for each in sys.modules.values() if each and each.__name__.startswith("willowbark")]:
-            for known in [known for known, value in vars(each).items() if value is function]:
-                setattr(each, known, counted)
+        counting_function = count_calls(module, name, counts)
+        for each in [loaded for loaded in sys.modules.values() if loaded and loaded.__name__.startswith("willowbark")]:
+            for known in [alias for alias, value in vars(each).items() if value is function]:
+                setattr(each, known, counting_function)
     for kind in (document.Document, view.View):
-        kind.__init__ = counting(kind, "__init__", counts, first=1)  # type: ignore[method-assign]
+        kind.__init__ = count_calls(kind, "__init__", counts, first=1)  # type: ignore[method-assign]
     began = time.process_time()
     report = asyncio.run(research(QUESTION, offline=True))
     sys.stdout.write(f"{time.process_time() - began:.1f} s of processor, {report.total_papers_reviewed} papers\n")
@@ -58,9 +58,9 @@ def main() -> int:
     failed = 0
     for name, calls in sorted(counts.items()):
         often = len(calls) / len(set(calls))
-        failed += often > DUE
-        told = f"{len(calls):>6} calls {len(set(calls)):>6} texts {often:>6.2f} a text"
-        sys.stdout.write(f"{labels[name]:<30}{told}\n")
+        failed += often > MOST_CALLS
+        figures = f"{len(calls):>6} calls {len(set(calls)):>6} texts {often:>6.2f} a text"
+        sys.stdout.write(f"{labels[name]:<30}{figures}\n")
     return int(failed > 0)
 
 

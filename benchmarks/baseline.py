@@ -17,7 +17,7 @@ from pathlib import Path
 from xml.sax.saxutils import escape
 
 from willowbark.tools.lexicon.conditions import known_names
-from willowbark.tools.lexicon.drugs import drug_names
+from willowbark.tools.lexicon.drugs import load_drug_names
 
 FIRST_PMID = 10_000_000
 SENTENCES = ("BACKGROUND", "METHODS", "RESULTS", "CONCLUSIONS")
@@ -41,7 +41,7 @@ class Author:
 
     def __init__(self, seed: int = 1) -> None:
         self._draw = random.Random(seed)
-        self._drugs = sorted(set(drug_names().common))
+        self._drugs = sorted(set(load_drug_names().common))
         self._conditions = sorted(set(known_names()))
         self._words = ["".join(self._draw.choices(_SYLLABLES, k=self._draw.randint(1, 4))) for _ in range(50_000)]
         self._weights = list(accumulate(1 / rank for rank in range(1, len(self._words) + 1)))
@@ -50,7 +50,7 @@ class Author:
         """So many words, the first of them most often."""
         return " ".join(self._draw.choices(self._words, cum_weights=self._weights, k=number))
 
-    def words_on(self, drug: str, other: str, condition: str) -> tuple[str, ...]:
+    def make_abstract(self, drug: str, other: str, condition: str) -> tuple[str, ...]:
         """The four parts of an abstract."""
         p = self._draw.randint(1, 999) / 1000
         size = self._draw.randint(20, 900)
@@ -70,10 +70,10 @@ class Author:
         month = draw.randint(1, 12)
         day = draw.randint(1, 28)
         date = f"<Year>{year}</Year><Month>{month:02}</Month><Day>{day:02}</Day>"
-        said = map(escape, self.words_on(drug, other, condition))
+        texts = map(escape, self.make_abstract(drug, other, condition))
         abstract = "".join(
             f'<AbstractText Label="{label}" NlmCategory="{label}">{text}</AbstractText>'
-            for label, text in zip(SENTENCES, said, strict=True)
+            for label, text in zip(SENTENCES, texts, strict=True)
         )
         names = [self.words(1).title() for _ in range(10)]
         authors = "".join(
@@ -161,9 +161,9 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     for name, number in (("records", 200_000), ("per-file", 30_000), ("updates", 2), ("seed", 1)):
         parser.add_argument(f"--{name}", type=int, default=number)
-    asked = parser.parse_args()
-    left = write_baseline(asked.folder, asked.records, asked.per_file, asked.updates, asked.seed)
-    print(f"{left:,} articles in {asked.folder} once all files are in")
+    options = parser.parse_args()
+    article_count = write_baseline(options.folder, options.records, options.per_file, options.updates, options.seed)
+    print(f"{article_count:,} articles in {options.folder} once all files are in")
 
 
 if __name__ == "__main__":

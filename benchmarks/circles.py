@@ -134,10 +134,10 @@ def find_circles(imports: Sequence[Import]) -> list[Circle]:
         members = {other for other in reached[start] if start in reached.get(other, ())}
         if len(members) > 1:
             groups.add(frozenset(members))
-    circles = [
-        Circle(sorted(group), [arrow for arrow in imports if {arrow.importer, arrow.imported} <= group])
-        for group in groups
-    ]
+    circles = []
+    for group in groups:
+        inner = [arrow for arrow in imports if {arrow.importer, arrow.imported} <= group]
+        circles.append(Circle(sorted(group), inner))
     return sorted(circles, key=lambda circle: (-len(circle.members), circle.members))
 
 

@@ -22,12 +22,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from benchmarks.labels import EARLIER, is_apart, is_left_out, labels, read_lines
-from benchmarks.public_trials import ANOTHER, MET, read_trials
+from benchmarks.public_trials import ANOTHER, OUTCOME_MET, read_trials
 from benchmarks.study_verdicts import is_open
 from benchmarks.training.cases import is_closing_trial
 from benchmarks.training.joining import JoinedReader
 
-from willowbark.tools.appraisal.stance import stance_of
+from willowbark.tools.appraisal.stance import derive_stance
 from willowbark.tools.lexicon import canonical_drug
 from willowbark.tools.lexicon.conditions import find_known_conditions
 from willowbark.tools.reading.assembler import assemble_study, is_on_condition
@@ -83,9 +83,9 @@ def read_rows(folder: Path) -> Iterator[Row]:
                     yield make_row("readings", pmid, drug, names[0].name, truth)
     path = folder / "clinifact_half.jsonl.gz"
     for paper, trial in zip(read_lines(path), read_trials(path), strict=True):
-        is_told = trial.label != ANOTHER and trial.drug and trial.condition
-        if is_told and is_closing_trial(str(paper["pmid"])):
-            truth = {"met": trial.label == MET, "placebo": trial.against_nothing, "oncology": trial.oncology}
+        is_complete = trial.label != ANOTHER and trial.drug and trial.condition
+        if is_complete and is_closing_trial(str(paper["pmid"])):
+            truth = {"met": trial.label == OUTCOME_MET, "placebo": trial.against_nothing, "oncology": trial.oncology}
             pmid = str(paper["pmid"])
             yield Row("trials", pmid, trial.title, trial.text, (), str(trial.drug), str(trial.condition), truth)
 
@@ -106,16 +106,16 @@ def describe(reading: Reading) -> dict[str, Any]:
 
 def tell_stance(reading: Reading, document: Document) -> str:
     """Return the verdict that follows from the study assembled from one reading."""
-    stance = stance_of(assemble_study([reading], document), reading.drug, is_on_condition)
+    stance = derive_stance(assemble_study([reading], document), reading.drug, is_on_condition)
     return _OF_STANCE.get(stance.says, stance.says)
 
 
 def find_learnt() -> frozenset[str]:
     """Return the records that the bundled encoder learnt from, by PMID."""
-    known = labels()
-    apart = {label.pmid for label in known if is_apart(label)}
+    all_labels = labels()
+    apart = {label.pmid for label in all_labels if is_apart(label)}
     early = {label.pmid for label in labels(EARLIER) if is_left_out(label)}
-    return frozenset({label.pmid for label in known} - apart - early)
+    return frozenset({label.pmid for label in all_labels} - apart - early)
 
 
 def read_all(folder: Path, reader: LearnedReader) -> list[tuple[Row, dict[str, Any]]]:
@@ -136,28 +136,34 @@ def print_figures(name: str, rows: Sequence[tuple[Row, dict[str, Any]]]) -> None
         for what in ("verdict", "stance"):
             right = [truth["verdict"] == answer[what] for truth, answer in own]
             sure = [hit for hit, (truth, _) in zip(right, own, strict=True) if truth["sure"]]
-            print(f"{group}: {what} right {_share(right)}, of sure labels {_share(sure)}")
+            print(f"{group}: {what} right {_format_share(right)}, of sure labels {_format_share(sure)}")
         for verdict in ("supports", "contradicts"):
             for how, test in (("told", lambda answer, v: answer["verdict"] == v), ("shown", is_shown)):
                 hits = [truth["verdict"] == verdict for truth, answer in own if test(answer, verdict)]
                 reached = [test(answer, verdict) for truth, answer in own if truth["verdict"] == verdict]
-                print(f"    {verdict} {how}: precision {_share(hits)}, recall {_share(reached)}")
+                print(f"    {verdict} {how}: precision {_format_share(hits)}, recall {_format_share(reached)}")
         fields = ("role", "match", "kind", "effect", "comparator") if group == "labels" else ("role",)
-        print("    " + ", ".join(f"{field} {_share([t[field] == s[field] for t, s in own])}" for field in fields))
+        shares = []
+        for field in fields:
+            share = _format_share([truth[field] == answer[field] for truth, answer in own])
+            shares.append(f"{field} {share}")
+        print("    " + ", ".join(shares))
     quotes = [
         (row.truth["start"], answer["quote"]) for row, answer in rows if row.group == "labels" and row.truth["start"]
     ]
-    print("    quote right where one is given: " + _share([one == two for one, two in quotes if two is not None]))
+    print(
+        "    quote right where one is given: " + _format_share([one == two for one, two in quotes if two is not None])
+    )
     trials = [(row.truth, answer) for row, answer in rows if row.group == "trials"]
     for title, of_field in (("against placebo", False), ("oncology", True)):
         own = [row for row in trials if row[0]["oncology"] == of_field and (of_field or row[0]["placebo"])]
         failed = [answer for truth, answer in own if not truth["met"]]
-        met = [answer for truth, answer in own if truth["met"]]
+        successful = [answer for truth, answer in own if truth["met"]]
         print(
             f"trials, {title}: of {len(failed)} failed {sum(map(tells_failure, failed))} told, "
             f"{sum(is_shown(answer, 'supports') for answer in failed)} as supporting; "
-            f"of {len(met)} met {sum(map(tells_failure, met))} told as failed, "
-            f"{sum(is_shown(answer, 'supports') for answer in met)} as supporting"
+            f"of {len(successful)} met {sum(map(tells_failure, successful))} told as failed, "
+            f"{sum(is_shown(answer, 'supports') for answer in successful)} as supporting"
         )
 
 
@@ -166,7 +172,7 @@ def tells_failure(answer: Mapping[str, Any]) -> bool:
     return is_shown(answer, "contradicts") or answer["primary"] == "not_met"
 
 
-def _share(hits: Sequence[bool]) -> str:
+def _format_share(hits: Sequence[bool]) -> str:
     return f"{100 * sum(hits) / max(1, len(hits)):.1f} % of {len(hits)}"
 
 
@@ -180,13 +186,13 @@ def compare(
             for row, answer in ours:
                 if row.group == group:
                     ours_right = answer[what] == row.truth["verdict"]
-                    other_right = others[_key(row)][what] == row.truth["verdict"]
+                    other_right = others[_make_key(row)][what] == row.truth["verdict"]
                     own += ours_right and not other_right
                     other += other_right and not ours_right
-            yield f"{group}, {what}", own, other, sign_test(own, other)
+            yield f"{group}, {what}", own, other, compute_sign_test(own, other)
 
 
-def sign_test(first: int, second: int) -> float:
+def compute_sign_test(first: int, second: int) -> float:
     """Return the two-sided probability of so uneven a split by chance."""
     count = first + second
     least = min(first, second)
@@ -194,7 +200,7 @@ def sign_test(first: int, second: int) -> float:
     return float(min(1.0, 2 * tail))
 
 
-def _key(row: Row) -> str:
+def _make_key(row: Row) -> str:
     return "|".join((row.group, row.key, row.drug, row.condition, json.dumps(row.truth, sort_keys=True)))
 
 
@@ -217,18 +223,18 @@ def main() -> None:
     rows = read_all(options.folder, reader)
     print_figures("this reader", rows)
     if options.keep:
-        options.keep.write_text(json.dumps({_key(row): answer for row, answer in rows}), encoding="utf-8")
+        options.keep.write_text(json.dumps({_make_key(row): answer for row, answer in rows}), encoding="utf-8")
     others = json.loads(options.other.read_text(encoding="utf-8")) if options.other else {}
     if options.weights:
-        others = {_key(row): tell_row(bundled, row) for row, _ in rows}
+        others = {_make_key(row): tell_row(bundled, row) for row, _ in rows}
     if others:
         learnt = find_learnt()
-        print_figures("the other", [(row, others[_key(row)]) for row, _ in rows if _key(row) in others])
+        print_figures("the other", [(row, others[_make_key(row)]) for row, _ in rows if _make_key(row) in others])
         for title, own in (
             ("all", rows),
             ("of records that neither learnt from", [row for row in rows if row[0].key not in learnt]),
         ):
-            shared = [(row, answer) for row, answer in own if _key(row) in others]
+            shared = [(row, answer) for row, answer in own if _make_key(row) in others]
             for name, first, second, chance in compare(shared, others):
                 print(f"{title}, {name}: this reader alone right {first}, the other alone {second}, p = {chance:.3f}")
 

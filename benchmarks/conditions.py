@@ -27,7 +27,7 @@ import json
 import random
 import tempfile
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
@@ -40,19 +40,19 @@ from faults.bundled import bundled_publications
 from willowbark.agents.report.content import DrugCandidate
 from willowbark.agents.report.model import ResearchReport
 from willowbark.teams.run.research import research
-from willowbark.tools.lexicon import find_drugs, withdrawal_of
+from willowbark.tools.lexicon import find_drugs, find_withdrawal
 from willowbark.tools.lexicon.conditions import find_known_conditions, is_generic
 from willowbark.tools.reading.reading import StudyDesign
 
-READ = Path(__file__).with_name("leading_drugs.tsv")
+READ_BY_HAND = Path(__file__).with_name("leading_drugs.tsv")
 LEADING = 10
 """Candidates of a report that are looked at."""
 CONDITIONS = 22
 SEED = 1
 TITLES = 12
-KNOWN_DRUGS = 8
+FAMILIAR_DRUGS = 8
 """Titles that have to name a condition, and drugs in use that the tables have to know, or there is too little."""
-BEST_KNOWN = 5
+MOST_FAMILIAR = 5
 ESTABLISHED = 5
 """Trials that count from which on a drug in use should be rated above low."""
 TRIALS = frozenset(design.label for design in StudyDesign if design.tier <= 2)
@@ -83,30 +83,33 @@ def read_tables(folder: Path) -> tuple[Tables, list[str]]:
     """The tables of a folder, and the patterns of those that it does not hold."""
     missing: list[str] = []
 
-    def pairs(pattern: str, condition: str, drug: str, **wanted: Collection[str]) -> Iterator[tuple[str, str]]:
+    def read_pairs(pattern: str, condition: str, drug: str, **fields: Collection[str]) -> Iterator[tuple[str, str]]:
         file = next(iter(sorted(folder.glob(pattern))), None)
         if file is None:
             missing.append(pattern)
             return
         with gzip.open(file, "rt", encoding="utf-8") if file.suffix == ".gz" else file.open(encoding="utf-8") as opened:
             for row in csv.DictReader(opened, delimiter="\t"):
-                if all(row[name] in values for name, values in wanted.items()):
+                if all(row[name] in values for name, values in fields.items()):
                     yield row[condition], row[drug]
 
     drawn = (
-        *pairs("repodb*.tsv*", "ind_name", "drug_name", TrialStatus=["Approved"]),
-        *pairs("pharmacotherapydb*.tsv*", "disease", "drug", category=["DM", "SYM"]),
+        *read_pairs("repodb*.tsv*", "ind_name", "drug_name", TrialStatus=["Approved"]),
+        *read_pairs("pharmacotherapydb*.tsv*", "disease", "drug", category=["DM", "SYM"]),
     )
-    curated, forbidden = (pairs(f"{name}*.tsv*", "disease", "drug") for name in ("indications", "contraindications"))
-    return Tables(*(_by_condition(each) for each in (drawn, curated, forbidden))), missing
+    curated, forbidden = (
+        read_pairs(f"{name}*.tsv*", "disease", "drug") for name in ("indications", "contraindications")
+    )
+    return Tables(*map(_group_by_condition, (drawn, curated, forbidden))), missing
 
 
-def _by_condition(pairs: Iterator[tuple[str, str]] | Sequence[tuple[str, str]]) -> DrugsOf:
-    found = defaultdict[str, set[str]](set)
+def _group_by_condition(pairs: Iterable[tuple[str, str]]) -> DrugsOf:
+    drugs_of = defaultdict[str, set[str]](set)
     for condition, drug in pairs:
-        for name in {name for name, *_ in find_known_conditions(condition)}:
-            found[name] |= {mention.name for mention in find_drugs(drug)}
-    return dict(found)
+        drugs = {mention.name for mention in find_drugs(drug)}
+        for name, *_ in find_known_conditions(condition):
+            drugs_of[name] |= drugs
+    return dict(drugs_of)
 
 
 class Titles(NamedTuple):
@@ -122,41 +125,45 @@ class Titles(NamedTuple):
         conditions = Counter[str]()
         drugs = defaultdict[str, Counter[str]](Counter)
         for title in (publication.title for publication in bundled_publications(library)):
-            named = {mention.name for mention in find_drugs(title)}
+            drugs_in_title = {mention.name for mention in find_drugs(title)}
             for condition in {name for name, *_ in find_known_conditions(title)}:
                 conditions[condition] += 1
-                drugs[condition].update(named)
+                drugs[condition].update(drugs_in_title)
         return cls(conditions, drugs)
 
 
 def draw_conditions(
-    titles: Titles, used: DrugsOf, number: int, seed: int, named: int = TITLES, drugs: int = KNOWN_DRUGS
+    titles: Titles, used: DrugsOf, number: int, seed: int, least_titles: int = TITLES, least_drugs: int = FAMILIAR_DRUGS
 ) -> list[str]:
     """Conditions that so many of a library's titles name, and for which tables know so many drugs."""
-    known = (name for name, held in used.items() if len(held) >= drugs and titles.conditions[name] >= named)
-    fit = sorted(name for name in known if not is_generic(name))
+    familiar = (
+        name
+        for name, drugs_of_condition in used.items()
+        if len(drugs_of_condition) >= least_drugs and titles.conditions[name] >= least_titles
+    )
+    fit = sorted(name for name in familiar if not is_generic(name))
     return random.Random(seed).sample(fit, min(number, len(fit)))
 
 
 @cache
 def read_by_hand() -> dict[tuple[str, str], str]:
     """What leading drugs that no table has are by condition and drug: `used`, `withdrawn`, `studied` or `nonsense`."""
-    with READ.open(encoding="utf-8") as file:
+    with READ_BY_HAND.open(encoding="utf-8") as file:
         return {(row["condition"], row["drug"]): row["is"] for row in csv.DictReader(file, delimiter="\t")}
 
 
 @cache
-def learnt_from() -> frozenset[str]:
+def list_learnt_keys() -> frozenset[str]:
     """The keys of records that the reader learnt from."""
     return frozenset(f"pmid:{label.pmid}" for label in labels())
 
 
-def leading_in(report: ResearchReport) -> list[DrugCandidate]:
+def list_leading(report: ResearchReport) -> list[DrugCandidate]:
     """The candidates that lead a report."""
     return [c for c in report.candidates if c.supporting_citations and c.evidence_quality != "refuted"][:LEADING]
 
 
-class Told(NamedTuple):
+class ConditionFigures(NamedTuple):
     """What a report tells that can be held against tables."""
 
     used: Counter[str]
@@ -172,7 +179,7 @@ class Told(NamedTuple):
     most; None where none is curated."""
     forbidden: Sequence[str]
     """Contraindicated and withdrawn drugs that lead without a mark."""
-    best_known: tuple[int, int]
+    familiar_shown: tuple[int, int]
     """The best-known drugs in use: shown as supported, all."""
     established: int
     """Drugs in use on which enough trials count."""
@@ -184,72 +191,80 @@ class Told(NamedTuple):
     length: Length
 
 
-def tell(condition: str, report: ResearchReport, tables: Tables, titles: Titles) -> Told:
+def hold_against_tables(condition: str, report: ResearchReport, tables: Tables, titles: Titles) -> ConditionFigures:
     """Hold a report against the tables."""
     by_hand = read_by_hand()
     used = tables.used.get(condition, set())
-    leading = leading_in(report)
-    known = Counter[str](each.certainty for each in leading if each.name in used)
+    leading = list_leading(report)
+    by_tables = Counter[str](drug.certainty for drug in leading if drug.name in used)
     hand = Counter[str](
         c.certainty for c in leading if c.name not in used and by_hand.get((condition, c.name)) == "used"
     )
-    read = Counter(by_hand.get((condition, each.name), "unread") for each in leading if each.name not in used)
+    by_reading = Counter(by_hand.get((condition, drug.name), "unread") for drug in leading if drug.name not in used)
     curated = tables.curated.get(condition, set())
     findable = {drug for drug in curated if titles.drugs.get(condition, Counter())[drug]}
-    hits = sum(each.name in curated for each in leading)
+    hits = sum(drug.name in curated for drug in leading)
     forbidden = tables.forbidden.get(condition, set()) - used
-    unmarked = [c.name for c in leading if (c.name in forbidden or withdrawal_of(c.name)) and not c.cautions]
-    named = [drug for drug, _ in titles.drugs.get(condition, Counter()).most_common() if drug in used][:BEST_KNOWN]
+    unmarked = [c.name for c in leading if (c.name in forbidden or find_withdrawal(c.name)) and not c.cautions]
+    familiar = [drug for drug, _ in titles.drugs.get(condition, Counter()).most_common() if drug in used][
+        :MOST_FAMILIAR
+    ]
     supported = {candidate.name for candidate in report.candidates if candidate.supporting_citations}
     trials = Counter[str]()
     stances = Counter[str]()
     for candidate in report.candidates:
-        for row in (row for row in report.evidence_table if row.drug == candidate.name):
+        for row in report.evidence_table:
+            if row.drug != candidate.name:
+                continue
             stance = candidate.stance_of(row)
             stances[stance] += 1
-            stances["learnt"] += stance in ("supports", "contradicts") and row.key in learnt_from()
-            trials[candidate.name] += stance in ("supports", "contradicts") and row.design in TRIALS
+            if stance in ("supports", "contradicts"):
+                stances["learnt"] += row.key in list_learnt_keys()
+                trials[candidate.name] += row.design in TRIALS
     established = [
         candidate for candidate in report.candidates if candidate.name in used and trials[candidate.name] >= ESTABLISHED
     ]
-    low = [each for each in established if each.certainty in ("low", "very low")]
-    return Told(
-        used=known,
+    low_rated = [drug for drug in established if drug.certainty in ("low", "very low")]
+    return ConditionFigures(
+        used=by_tables,
         used_by_hand=hand,
-        leading=Counter[str](each.certainty for each in leading),
-        read=read,
+        leading=Counter[str](drug.certainty for drug in leading),
+        read=by_reading,
         curated=(hits, len(leading), min(LEADING, len(findable))) if curated else None,
         forbidden=unmarked,
-        best_known=(sum(drug in supported for drug in named), len(named)),
+        familiar_shown=(sum(drug in supported for drug in familiar), len(familiar)),
         established=len(established),
-        low=[f"{c.name} ({c.certainty}, {trials[c.name]} trials)" for c in low],
+        low=[f"{c.name} ({c.certainty}, {trials[c.name]} trials)" for c in low_rated],
         stances=stances,
         length=count_words(report),
     )
 
 
-def lines_on(condition: str, report: ResearchReport, told: Told, used: Collection[str]) -> Iterator[str]:
+def describe_condition(
+    condition: str, report: ResearchReport, figures: ConditionFigures, used: Collection[str]
+) -> Iterator[str]:
     """A run in a few lines."""
-    leading = leading_in(report)
+    leading = list_leading(report)
     yield (
-        f"    {condition}: {report.total_papers_reviewed} records, {told.used.total()} of {len(leading)} leading drugs "
-        f"in use by tables; shown {told.stances['supports']} supports, {told.stances['contradicts']} contradictions; "
-        f"{told.length.whole:,} words"
+        f"    {condition}: {report.total_papers_reviewed} records, {figures.used.total()} of {len(leading)} leading "
+        f"drugs in use by tables; shown {figures.stances['supports']} supports, "
+        f"{figures.stances['contradicts']} contradictions; {figures.length.whole:,} words"
     )
     for name, is_used in (("in use", True), ("in no table", False)):
-        said = []
-        for each in (each for each in leading if (each.name in used) is is_used):
-            read = "" if is_used else f"; {read_by_hand().get((condition, each.name), 'unread')}"
-            said.append(f"{each.name} ({each.certainty}{read})")
-        if said:
-            yield f"        {name}: {', '.join(said)}"
-    if told.forbidden:
-        yield f"        contraindicated or withdrawn, and no mark: {', '.join(told.forbidden)}"
-    if told.low:
-        yield f"        in use, {ESTABLISHED} trials or more, yet low: {', '.join(told.low)}"
+        phrases = []
+        for candidate in leading:
+            if (candidate.name in used) is is_used:
+                reading = "" if is_used else f"; {read_by_hand().get((condition, candidate.name), 'unread')}"
+                phrases.append(f"{candidate.name} ({candidate.certainty}{reading})")
+        if phrases:
+            yield f"        {name}: {', '.join(phrases)}"
+    if figures.forbidden:
+        yield f"        contraindicated or withdrawn, and no mark: {', '.join(figures.forbidden)}"
+    if figures.low:
+        yield f"        in use, {ESTABLISHED} trials or more, yet low: {', '.join(figures.low)}"
 
 
-def _share(part: int, whole: int) -> str:
+def _format_share(part: int, whole: int) -> str:
     return f"{part} of {whole} ({part / whole:.0%})" if whole else "none"
 
 
@@ -267,52 +282,57 @@ def measure(
     """
     titles = Titles.of(library)
     used = tables.used
-    found: list[Told] = []
+    measured: list[ConditionFigures] = []
     for condition in draw_conditions(titles, tables.drawn, number, seed):
-        report = _kept_report(condition, library, keep)
-        found.append(tell(condition, report, tables, titles))
-        yield from lines_on(condition, report, found[-1], used.get(condition, set()))
-    known, hand, leading, read, stances = (
-        sum((getattr(each, name) for each in found), Counter[str]())
-        for name in ("used", "used_by_hand", "leading", "read", "stances")
-    )
+        report = _make_report(condition, library, keep)
+        measured.append(hold_against_tables(condition, report, tables, titles))
+        yield from describe_condition(condition, report, measured[-1], used.get(condition, set()))
+    by_tables = sum((figures.used for figures in measured), Counter[str]())
+    by_hand = sum((figures.used_by_hand for figures in measured), Counter[str]())
+    leading = sum((figures.leading for figures in measured), Counter[str]())
+    by_reading = sum((figures.read for figures in measured), Counter[str]())
+    stances = sum((figures.stances for figures in measured), Counter[str]())
     total = leading.total()
-    really = known.total() + hand.total()
-    yield f"    {len(found)} conditions, leading drugs in use by tables: {_share(known.total(), total)}"
+    in_use = by_tables.total() + by_hand.total()
+    yield f"    {len(measured)} conditions, leading drugs in use by tables: {_format_share(by_tables.total(), total)}"
     yield (
-        f"    … or as read by hand: {_share(really, total)}; withdrawn {read['withdrawn']}, studied only "
-        f"{read['studied']}, nonsense {read['nonsense']}, not read yet {read['unread']}"
+        f"    … or as read by hand: {_format_share(in_use, total)}; withdrawn {by_reading['withdrawn']}, studied only "
+        f"{by_reading['studied']}, nonsense {by_reading['nonsense']}, not read yet {by_reading['unread']}"
     )
     for level in ("high", "moderate", "low", "very low"):
-        with_hand = _share(known[level] + hand[level], leading[level])
-        yield f"    {level}: {known[level]} in use by tables, with those read by hand {with_hand}"
-    curated = [each.curated for each in found if each.curated]
+        with_hand = _format_share(by_tables[level] + by_hand[level], leading[level])
+        yield f"    {level}: {by_tables[level]} in use by tables, with those read by hand {with_hand}"
+    curated = [figures.curated for figures in measured if figures.curated]
     if curated:
         precision = sum(hits / LEADING for hits, _, _ in curated) / len(curated)
-        recalls = [min(1.0, hits / due) for hits, _, due in curated if due]
+        recalls = [min(1.0, hits / findable) for hits, _, findable in curated if findable]
+        all_hits = sum(hits for hits, _, _ in curated)
+        all_leading = sum(number for _, number, _ in curated)
         yield (
             f"    curated indications, {len(curated)} conditions: P@{LEADING} {precision:.2f} "
-            f"({_share(sum(each[0] for each in curated), sum(each[1] for each in curated))} of those that lead), "
+            f"({_format_share(all_hits, all_leading)} of those that lead), "
             f"R@{LEADING} {sum(recalls) / max(1, len(recalls)):.2f} of the curated that titles name"
         )
-    unmarked = sum(len(each.forbidden) for each in found)
+    unmarked = sum(len(figures.forbidden) for figures in measured)
     yield f"    contraindicated or withdrawn drugs that lead without a mark: {unmarked}"
-    shown, named = (sum(each.best_known[at] for each in found) for at in (0, 1))
-    yield f"    the {BEST_KNOWN} best-known drugs shown as supported: {_share(shown, named)}"
-    low = sum(len(each.low) for each in found)
-    established = sum(each.established for each in found)
-    yield f"    in use with {ESTABLISHED} counted trials or more, rated low or very low: {_share(low, established)}"
+    familiar_shown = sum(figures.familiar_shown[0] for figures in measured)
+    familiar = sum(figures.familiar_shown[1] for figures in measured)
+    yield f"    the {MOST_FAMILIAR} best-known drugs shown as supported: {_format_share(familiar_shown, familiar)}"
+    low = sum(len(figures.low) for figures in measured)
+    established = sum(figures.established for figures in measured)
+    low_share = _format_share(low, established)
+    yield f"    in use with {ESTABLISHED} counted trials or more, rated low or very low: {low_share}"
     shown = stances["supports"] + stances["contradicts"]
     yield (
         f"    shown: {stances['supports']} supports, {stances['contradicts']} contradictions; "
-        f"{_share(stances['learnt'], shown)} of records that the reader learnt from"
+        f"{_format_share(stances['learnt'], shown)} of records that the reader learnt from"
     )
-    screens = [each.length.first_screen for each in found]
-    wholes = [each.length.whole for each in found]
+    screens = [figures.length.first_screen for figures in measured]
+    wholes = [figures.length.whole for figures in measured]
     yield f"    words of a report {min(wholes):,} to {max(wholes):,}; first screen {min(screens)} to {max(screens)}"
 
 
-def _kept_report(condition: str, library: Path, keep: Path | None) -> ResearchReport:
+def _make_report(condition: str, library: Path, keep: Path | None) -> ResearchReport:
     file = keep / f"{condition.replace(' ', '_').replace('/', '_')}.json" if keep else None
     if file and file.exists():
         return ResearchReport.model_validate_json(file.read_bytes())
@@ -329,7 +349,7 @@ def ask_about(condition: str, library: Path) -> ResearchReport:
 
 
 @contextmanager
-def library_at(library: Path | None, packed: Path | None, unlearnt: bool = False) -> Iterator[Path]:
+def open_unlearnt_library(library: Path | None, packed: Path | None, unlearnt: bool = False) -> Iterator[Path]:
     """A library for as long as it is needed.
 
     Args:
@@ -346,7 +366,7 @@ def library_at(library: Path | None, packed: Path | None, unlearnt: bool = False
         with (folder / "publications.jsonl").open("w", encoding="utf-8") as target:
             files = sorted(library.glob("publications*.jsonl")) if library else [packed] if packed else []
             for row in (row for file in files for row in read_lines(file)):
-                if not unlearnt or f"pmid:{row['pmid']}" not in learnt_from():
+                if not unlearnt or f"pmid:{row['pmid']}" not in list_learnt_keys():
                     target.write(json.dumps(row) + "\n")
         yield folder
 
@@ -360,12 +380,12 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=SEED)
     parser.add_argument("--unlearnt", action="store_true", help="leave out the records that the reader learnt from")
     parser.add_argument("--keep", type=Path, help="keep the reports there, and take them from there")
-    given = parser.parse_args()
-    tables, missing = read_tables(given.folder)
-    for each in missing:
-        print(f"without {each}")
-    with library_at(given.library, None, given.unlearnt) as library:
-        for line in measure(library, tables, given.number, given.seed, given.keep):
+    options = parser.parse_args()
+    tables, missing = read_tables(options.folder)
+    for pattern in missing:
+        print(f"without {pattern}")
+    with open_unlearnt_library(options.library, None, options.unlearnt) as library:
+        for line in measure(library, tables, options.number, options.seed, options.keep):
             print(line, flush=True)
 
 

@@ -38,27 +38,28 @@ PURPOSES = {
 
 def describe_tokens() -> str:
     """Write the tokens of a run's prompts, by what they are for."""
-    client, report = asyncio.run(prompt_tokens.measured(prompt_tokens.ROUNDS, prompt_tokens.QUESTION))
+    client, report = asyncio.run(prompt_tokens.measure_run(prompt_tokens.ROUNDS, prompt_tokens.QUESTION))
     total = client.tokens.total()
     kinds = [*PURPOSES, *(kind for kind in client.tokens if kind not in PURPOSES)]
     rows = [(PURPOSES.get(kind, kind), client.tokens[kind], client.calls[kind]) for kind in kinds]
     cacheable = client.cacheable.total()
-    read = client.tokens["StudiesDraft"]
-    beside = cacheable - client.cacheable["StudiesDraft"]
+    reading_tokens = client.tokens["StudiesDraft"]
+    cacheable_tokens = cacheable - client.cacheable["StudiesDraft"]
     lines = ["| purpose | prompts | tokens of prompts |", "|---|---|---|"]
     lines += [f"| {purpose} | {calls} | {tokens:,} |" for purpose, tokens, calls in rows if calls]
     lines += [f"| all | {client.calls.total()} | {total:,} |", ""]
-    told = [
+    sentences = [
         f"The run had {report.search_iterations} rounds and read {report.total_papers_reviewed} records, in"
         f" {len(client.steps)} consecutive steps.",
         f"{percent(cacheable / total)} of all tokens repeat the beginning of an earlier prompt, which a provider's"
         " cache makes cheaper",
         f"({percent(client.cached / total)} if it keeps a prompt only once that is answered).",
-        f"With `--batch` {percent(read / total)} are at half the price, and {percent((read + beside) / total)} at half"
-        " the price or cacheable.",
+        f"With `--batch` {percent(reading_tokens / total)} are at half the price,"
+        f" and {percent((reading_tokens + cacheable_tokens) / total)} at half the price or cacheable.",
     ]
-    lines += [line.replace("\u00a0", " ") for line in textwrap.wrap(" ".join(told).replace(" %", "\u00a0%"), WIDTH)]
-    lines += ["", f"(`python -m benchmarks.prompt_tokens`, {today()})"]
+    paragraph = " ".join(sentences).replace(" %", "\u00a0%")  # else a line may begin with the sign
+    lines += [line.replace("\u00a0", " ") for line in textwrap.wrap(paragraph, WIDTH)]
+    lines += ["", f"(`python -m benchmarks.prompt_tokens`, {format_today()})"]
     return "\n".join(lines)
 
 
@@ -66,8 +67,8 @@ def describe_runs() -> str:
     """Write what whole runs take, each in a fresh process."""
     question = smoke.QUESTIONS[0]
     with SourceServer() as replies:
-        online = [smoke.whole_run(question, f"endpoints=Endpoints.at({replies.url!r})") for _ in range(RUNS)]
-    offline = [smoke.whole_run(question, "offline=True") for _ in range(RUNS)]
+        online = [smoke.measure_whole_run(question, f"endpoints=Endpoints.at({replies.url!r})") for _ in range(RUNS)]
+    offline = [smoke.measure_whole_run(question, "offline=True") for _ in range(RUNS)]
     first_s = statistics.median(smoke.time_first_event(question) for _ in range(RUNS))
 
     def middle(runs: list[dict[str, float]], name: str) -> float:
@@ -85,13 +86,13 @@ def describe_runs() -> str:
     lines += describe("a run over the offline library", offline)
     lines += describe("a run over recorded replies of the sources", online)
     lines += [f"| the command line, until its first line of progress | {first_s:.1f} s |", ""]
-    lines += [f"(`make bench-smoke`, medians of {RUNS}, {today()})"]
+    lines += [f"(`make bench-smoke`, medians of {RUNS}, {format_today()})"]
     return "\n".join(lines)
 
 
 def describe_pace() -> str:
     """Write what a run takes at the public sources' pace."""
-    with smoke.served(1.0) as url:
+    with smoke.serve_paced(1.0) as url:
         run = smoke.rehearse(smoke.QUESTIONS[0], "standard", url, 1.0)
     return "\n".join(
         [
@@ -102,7 +103,7 @@ def describe_pace() -> str:
             f" {run.bound_s:.0f} s |",
             f"| the event loop's longest step | {run.longest_step_s * 1000:.0f} ms of processor time |",
             "",
-            f"(`make rehearse`, {today()})",
+            f"(`make rehearse`, {format_today()})",
         ]
     )
 
@@ -116,7 +117,7 @@ def percent(share: float) -> str:
     return f"{100 * share:.0f} %"
 
 
-def today() -> str:
+def format_today() -> str:
     """Return the day in words."""
     return f"{datetime.now(UTC):%d %B %Y}".lstrip("0")
 
@@ -128,11 +129,11 @@ def main() -> None:
     """Measure the parts asked for and write each."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", maxsplit=1)[0])
     parser.add_argument("parts", nargs="*", metavar="PART", help=f"of {', '.join(PARTS)}; all by default")
-    given = parser.parse_args()
-    for name in given.parts or PARTS:
+    options = parser.parse_args()
+    for name in options.parts or PARTS:
         if name not in PARTS:
             parser.error(f"there is no part {name!r}, but {', '.join(PARTS)}")
-    for name in given.parts or PARTS:
+    for name in options.parts or PARTS:
         text = PARTS[name]()
         PAGE.write_text(replace_part(PAGE.read_text(encoding="utf-8"), f"figures:{name}", text), encoding="utf-8")
         print(text, flush=True)

@@ -10,7 +10,7 @@ from typing import Any
 
 from autogen_core.models import CreateResult, LLMMessage
 from autogen_core.tools import Tool, ToolSchema
-from benchmarks.recorded import Answered, RecordedClient, changes, choices, recorded
+from benchmarks.recorded import Answered, RecordedClient, describe_changes, open_choices, read_recorded
 
 from willowbark.teams.config import Settings
 from willowbark.teams.ledger.model_calls import request_key
@@ -51,14 +51,14 @@ def record(name: str) -> int:
     Raises:
         SystemExit: the question's own recording does not fit the prompts any more.
     """
-    head, answered = recorded(name)
+    head, answered = read_recorded(name)
     client = NotingClient(answered)
-    with choices(head, None) as options:
+    with open_choices(head, None) as options:
         asyncio.run(research(model_client=client, settings=Settings(), **options))
-    if problem := changes(client):
+    if problem := describe_changes(client):
         raise SystemExit(f"{name}:\n{problem}")
-    kept = {option: value for option, value in options.items() if option != "offline"}
-    write_recording(kept, client.answers)
+    run_options = {option: value for option, value in options.items() if option != "offline"}
+    write_recording(run_options, client.answers)
     return RECORDING.stat().st_size
 
 

@@ -13,7 +13,7 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
-from benchmarks.recorded import changes, replayed
+from benchmarks.recorded import describe_changes, replay_recorded
 
 from willowbark.agents.report.model import ResearchReport
 from willowbark.teams.config import Settings
@@ -71,8 +71,8 @@ def replay_recording(name: str) -> ResearchReport:
     Raises:
         SystemExit: the run asked what its recording does not answer.
     """
-    client, report = asyncio.run(replayed(name))
-    changed = changes(client)
+    client, report = asyncio.run(replay_recorded(name))
+    changed = describe_changes(client)
     if changed:
         raise SystemExit(f"{name}:\n{changed}")
     return report
@@ -110,10 +110,10 @@ def main() -> None:
     everything = [EXAMPLE, *RECORDED, *QUESTIONS]
     # argparse holds the empty list of no names against the choices, too
     parser.add_argument("name", nargs="*", choices=[*everything, []], help="only these; the others stay as they are")
-    wanted = parser.parse_args().name or everything
+    names = parser.parse_args().name or everything
     FOLDER.mkdir(exist_ok=True)
     lines = read_index()
-    for name in wanted:
+    for name in names:
         report = make_report(name)
         (FOLDER / f"{name}.md").write_text(write_page(report), encoding="utf-8")
         lines[name] = describe_report(name, report)

@@ -53,7 +53,7 @@ _LIES = (
 
 
 @dataclass(frozen=True)
-class Told:
+class ResultSentence:
     """A result sentence of a record that names a drug."""
 
     record: Evidence
@@ -66,98 +66,105 @@ class Told:
     """A sentence of the record that tells its aim or background; None where there is none."""
 
 
-Forger = Callable[[Told, random.Random], Claim | None]
+Forger = Callable[[ResultSentence, random.Random], Claim | None]
 
 
-def claim(told: Told, quote: str | None = None, **changes: str) -> Claim | None:
+def make_claim(source: ResultSentence, quote: str | None = None, **changes: str) -> Claim | None:
     """A claim on a sentence, quoted as told; None where the forgery left it as it was."""
-    if quote is not None and " ".join(quote.split()) == " ".join(told.quote.split()):
+    if quote is not None and " ".join(quote.split()) == " ".join(source.quote.split()):
         return None
-    made = {"drug": told.drug, "evidence_key": told.record.key, "quote": quote or told.quote, "stance": "supports"}
-    return Claim.model_validate({**made, **changes})
+    fields = {
+        "drug": source.drug,
+        "evidence_key": source.record.key,
+        "quote": quote or source.quote,
+        "stance": "supports",
+    }
+    return Claim.model_validate({**fields, **changes})
 
 
-def _swapped(kind: str) -> Forger:
-    def forge(told: Told, rng: random.Random) -> Claim | None:
+def _swap_words(kind: str) -> Forger:
+    def forge(source: ResultSentence, rng: random.Random) -> Claim | None:
         options = list(_SWAPS[kind])
         rng.shuffle(options)
         for old, new in options:
-            if new and new.rstrip("s") in told.record.citation.title.casefold():
+            if new and new.rstrip("s") in source.record.citation.title.casefold():
                 continue  # a title may say so
             pattern = rf"(?<!\w){re.escape(old)}(?!\w)" if old != "%" else "%"
-            if re.search(pattern, told.quote):
-                return claim(told, re.sub(pattern, new, told.quote, count=1))
+            if re.search(pattern, source.quote):
+                return make_claim(source, re.sub(pattern, new, source.quote, count=1))
         return None
 
     return forge
 
 
-def _arms(told: Told, rng: random.Random) -> Claim | None:
-    if not told.others:
+def _swap_arms(source: ResultSentence, rng: random.Random) -> Claim | None:
+    if not source.others:
         return None
-    other = rng.choice(told.others)
-    between = re.search(rf"{re.escape(told.drug)}(.*?){re.escape(other)}", told.quote, re.I)
-    if between and re.fullmatch(r"(?:\W|and|or|\d|[\w-]+,)*", between[1]) and not re.search(r"\d", told.quote):
+    other = rng.choice(source.others)
+    between = re.search(rf"{re.escape(source.drug)}(.*?){re.escape(other)}", source.quote, re.I)
+    if between and re.fullmatch(r"(?:\W|and|or|\d|[\w-]+,)*", between[1]) and not re.search(r"\d", source.quote):
         return None  # a list says the same in any order
-    text = told.quote.replace(told.drug, "\0").replace(other, told.drug).replace("\0", other)
-    return claim(told, text)
+    text = source.quote.replace(source.drug, "\0").replace(other, source.drug).replace("\0", other)
+    return make_claim(source, text)
 
 
-def _numbers(told: Told, rng: random.Random) -> Claim | None:
-    numbers = list(re.finditer(r"(?<![\w.])\d+(?:\.\d+)?", told.quote))
+def _swap_numbers(source: ResultSentence, rng: random.Random) -> Claim | None:
+    numbers = list(re.finditer(r"(?<![\w.])\d+(?:\.\d+)?", source.quote))
     pairs = [(a, b) for a, b in pairwise(numbers) if a.group() != b.group()]
     if not pairs:
         return None
     a, b = rng.choice(pairs)
-    q = told.quote
-    return claim(told, q[: a.start()] + b.group() + q[a.end() : b.start()] + a.group() + q[b.end() :])
+    q = source.quote
+    return make_claim(source, q[: a.start()] + b.group() + q[a.end() : b.start()] + a.group() + q[b.end() :])
 
 
-def _changed_number(told: Told, rng: random.Random) -> Claim | None:
-    numbers = list(re.finditer(r"(?<![\w.])\d+", told.quote))
+def _change_number(source: ResultSentence, rng: random.Random) -> Claim | None:
+    numbers = list(re.finditer(r"(?<![\w.])\d+", source.quote))
     if not numbers:
         return None
     one = rng.choice(numbers)
-    return claim(told, f"{told.quote[: one.start()]}{int(one.group()) + rng.randint(1, 9)}{told.quote[one.end() :]}")
-
-
-def _outcomes(told: Told, rng: random.Random) -> Claim | None:
-    listed = re.search(r"(\w{5,}) (and|but not|or) (\w{5,})(?=.*\d)|(\w{5,}) (but not) (\w{5,})", told.quote)
-    if listed and listed.group(5):
-        return claim(told, told.quote.replace(listed.group(), f"{listed[6]} but not {listed[4]}"))
-    found = [condition.text for condition in find_conditions(told.quote)] or re.findall(
-        r"(?:reduc\w+|increas\w+|improv\w+|decreas\w+) (?:in |of )?(?:the )?(\w{4,})", told.quote
+    return make_claim(
+        source, f"{source.quote[: one.start()]}{int(one.group()) + rng.randint(1, 9)}{source.quote[one.end() :]}"
     )
-    return claim(told, told.quote.replace(found[0], rng.choice(_OUTCOMES), 1)) if found else None
 
 
-def _added(what: tuple[str, ...], place: str) -> Forger:
-    def forge(told: Told, rng: random.Random) -> Claim | None:
+def _change_outcome(source: ResultSentence, rng: random.Random) -> Claim | None:
+    listed = re.search(r"(\w{5,}) (and|but not|or) (\w{5,})(?=.*\d)|(\w{5,}) (but not) (\w{5,})", source.quote)
+    if listed and listed.group(5):
+        return make_claim(source, source.quote.replace(listed.group(), f"{listed[6]} but not {listed[4]}"))
+    outcomes = [condition.text for condition in find_conditions(source.quote)] or re.findall(
+        r"(?:reduc\w+|increas\w+|improv\w+|decreas\w+) (?:in |of )?(?:the )?(\w{4,})", source.quote
+    )
+    return make_claim(source, source.quote.replace(outcomes[0], rng.choice(_OUTCOMES), 1)) if outcomes else None
+
+
+def _add_words(what: tuple[str, ...], place: str) -> Forger:
+    def forge(source: ResultSentence, rng: random.Random) -> Claim | None:
         word = rng.choice(what)
         if place == "front":
-            return claim(told, f"{word}, {told.quote}")
+            return make_claim(source, f"{word}, {source.quote}")
         if place == "end":
-            return claim(told, f"{told.quote.rstrip('. ')} {word}.")
-        verb = re.search(r"\b(?:\w+ed|\w+es|is|was|were|are)\b", told.quote[told.quote.find(told.drug) :])
+            return make_claim(source, f"{source.quote.rstrip('. ')} {word}.")
+        verb = re.search(r"\b(?:\w+ed|\w+es|is|was|were|are)\b", source.quote[source.quote.find(source.drug) :])
         if not verb:
             return None
-        at = told.quote.find(told.drug) + verb.start()
-        return claim(told, f"{told.quote[:at]}{word} {told.quote[at:]}")
+        at = source.quote.find(source.drug) + verb.start()
+        return make_claim(source, f"{source.quote[:at]}{word} {source.quote[at:]}")
 
     return forge
 
 
-def _negated(told: Told, rng: random.Random) -> Claim | None:
-    return claim(told, re.sub(r"\b(was|were|is|are|can|may|did|has|had)\b", r"\1 not", told.quote, count=1))
+def _negate(source: ResultSentence, rng: random.Random) -> Claim | None:
+    return make_claim(source, re.sub(r"\b(was|were|is|are|can|may|did|has|had)\b", r"\1 not", source.quote, count=1))
 
 
-def _number_of_another(told: Told, rng: random.Random) -> Claim | None:
+def _take_number(source: ResultSentence, rng: random.Random) -> Claim | None:
     """Of two arms with a number each the drug with the number of the other one: what stands between them cut out."""
     number = r"\d[\d.]* ?%?"
     gap = r"[^\d;]{1,40}?"
     then = r" ?(?:vs\.?|versus|and|,) ?"
-    drug = re.escape(told.drug)
-    for other in map(re.escape, told.others):
+    drug = re.escape(source.drug)
+    for other in map(re.escape, source.others):
         ways = (
             rf"{drug}{gap}(?P<cut>{number}{gap}{other}{gap})(?P<kept>{number})",
             rf"{number}(?P<cut>{gap}{other}{gap}{number})(?P<kept>{gap}{drug})",
@@ -165,106 +172,106 @@ def _number_of_another(told: Told, rng: random.Random) -> Claim | None:
             rf"(?P<cut>{other}{gap})(?P<kept>{drug}{gap}{number}{then}{number})",
             rf"{other}{gap}{drug}{gap}(?P<cut>{number}{then})(?P<kept>{number})",
         )
-        for found in (re.search(way, told.quote, re.I) for way in ways):
-            if found and not re.search(r"\bp ?[<=>]", found[0], re.I):
-                return claim(told, f"{told.quote[: found.start('cut')]}{told.quote[found.start('kept') :]}")
+        for match in (re.search(way, source.quote, re.I) for way in ways):
+            if match and not re.search(r"\bp ?[<=>]", match[0], re.I):
+                return make_claim(source, f"{source.quote[: match.start('cut')]}{source.quote[match.start('kept') :]}")
     return None
 
 
-def _direction_of_another(told: Told, rng: random.Random) -> Claim | None:
+def _take_direction(source: ResultSentence, rng: random.Random) -> Claim | None:
     """Of two outcomes that went two ways the second with the first one's direction."""
     up = r"\b(?:increas|improv|higher|rais|elevat)\w*"
     down = r"\b(?:reduc|decreas|lower|fell|declin)\w*"
-    found = re.search(rf"({up}).*?({down})", told.quote) or re.search(rf"({down}).*?({up})", told.quote)
-    return claim(told, told.quote[: found.end(1)] + told.quote[found.end(2) :]) if found else None
+    match = re.search(rf"({up}).*?({down})", source.quote) or re.search(rf"({down}).*?({up})", source.quote)
+    return make_claim(source, source.quote[: match.end(1)] + source.quote[match.end(2) :]) if match else None
 
 
-def _negation_of_another(told: Told, rng: random.Random) -> Claim | None:
+def _move_negation(source: ResultSentence, rng: random.Random) -> Claim | None:
     """What was negated told as it is, and something else negated instead."""
-    found = re.search(r"\b(?:was|were|did|is|are) (not )", told.quote)
-    others = list(re.finditer(r"\b(?:was|were|did|is|are|has|had)\b(?! not)", told.quote))
-    if not found or not others:
+    negation = re.search(r"\b(?:was|were|did|is|are) (not )", source.quote)
+    others = list(re.finditer(r"\b(?:was|were|did|is|are|has|had)\b(?! not)", source.quote))
+    if not negation or not others:
         return None
-    place, (start, end) = rng.choice(others).end(), found.span(1)
-    if place < start:
-        return claim(told, f"{told.quote[:place]} not{told.quote[place:start]}{told.quote[end:]}")
-    return claim(told, f"{told.quote[:start]}{told.quote[end:place]} not{told.quote[place:]}")
+    insertion, (start, end) = rng.choice(others).end(), negation.span(1)
+    if insertion < start:
+        return make_claim(source, f"{source.quote[:insertion]} not{source.quote[insertion:start]}{source.quote[end:]}")
+    return make_claim(source, f"{source.quote[:start]}{source.quote[end:insertion]} not{source.quote[insertion:]}")
 
 
-def _sign(told: Told, rng: random.Random) -> Claim | None:
-    found = re.search(r"[<>≤≥]", told.quote)
+def _turn_sign(source: ResultSentence, rng: random.Random) -> Claim | None:
+    sign = re.search(r"[<>≤≥]", source.quote)
     turned = {"<": ">", ">": "<", "≤": "≥", "≥": "≤"}
-    return claim(told, told.quote.replace(found[0], turned[found[0]], 1)) if found else None
+    return make_claim(source, source.quote.replace(sign[0], turned[sign[0]], 1)) if sign else None
 
 
-def _other_drug(told: Told, rng: random.Random) -> Claim | None:
+def _name_other_drug(source: ResultSentence, rng: random.Random) -> Claim | None:
     drug = rng.choice(_OTHER_DRUGS)
-    if drug in told.record.content.casefold():
+    if drug in source.record.content.casefold():
         return None
-    return claim(told, told.quote.replace(told.drug, drug), drug=rng.choice([drug, told.drug]))
+    return make_claim(source, source.quote.replace(source.drug, drug), drug=rng.choice([drug, source.drug]))
 
 
 def _cut(where: str) -> Forger:
-    def forge(told: Told, rng: random.Random) -> Claim | None:
-        words = told.quote.split()
+    def forge(source: ResultSentence, rng: random.Random) -> Claim | None:
+        words = source.quote.split()
         if len(words) < 9:
             return None
         at = rng.randint(2, len(words) - 4)
-        kept = {"end": words[: at + 3], "beginning": words[at:], "both ends": words[2:-2]}[where]
-        quote = " ".join(kept)
-        return claim(told, quote)
+        remaining = {"end": words[: at + 3], "beginning": words[at:], "both ends": words[2:-2]}[where]
+        quote = " ".join(remaining)
+        return make_claim(source, quote)
 
     return forge
 
 
-def _spliced(told: Told, rng: random.Random) -> Claim | None:
-    words = told.quote.split()
+def _splice(source: ResultSentence, rng: random.Random) -> Claim | None:
+    words = source.quote.split()
     at = rng.randint(2, max(2, len(words) - 5))
     quote = " ".join([*words[:at], *words[at + 3 :]])
-    return claim(told, quote) if len(words) > 8 else None
+    return make_claim(source, quote) if len(words) > 8 else None
 
 
-def aim(told: Told, rng: random.Random) -> Claim | None:
+def forge_aim(source: ResultSentence, rng: random.Random) -> Claim | None:
     """An aim of the record told as its result."""
-    if told.aim is None:
+    if source.aim is None:
         return None
-    drug = find_drugs(told.aim)[0].text
-    return claim(told, told.aim, drug=drug)
+    drug = find_drugs(source.aim)[0].text
+    return make_claim(source, source.aim, drug=drug)
 
 
-def _lie(told: Told, rng: random.Random) -> Claim | None:
-    return claim(told, rng.choice(_LIES).format(drug=told.drug.capitalize(), condition=told.condition))
+def _invent(source: ResultSentence, rng: random.Random) -> Claim | None:
+    return make_claim(source, rng.choice(_LIES).format(drug=source.drug.capitalize(), condition=source.condition))
 
 
-def _half(told: Told, rng: random.Random) -> Claim | None:
+def _cut_negation(source: ResultSentence, rng: random.Random) -> Claim | None:
     """A negation, and all before it, left out: what was not reached is told as reached."""
-    found = re.search(r"\b(?:but|although|however)\b.*\b(?:not|no)\b (?=\w)", told.quote)
-    if not found:
+    concession = re.search(r"\b(?:but|although|however)\b.*\b(?:not|no)\b (?=\w)", source.quote)
+    if not concession:
         return None
-    return claim(told, f"{told.drug.capitalize()} {told.quote[found.end() :]}")
+    return make_claim(source, f"{source.drug.capitalize()} {source.quote[concession.end() :]}")
 
 
 FORGERS: dict[str, Forger] = {
-    "arms swapped": _arms,
-    "another drug": _other_drug,
-    "numbers swapped": _numbers,
-    "a number of another arm": _number_of_another,
-    "a direction of another outcome": _direction_of_another,
-    "signs turned": _sign,
-    "a negation of another": _negation_of_another,
-    "a number changed": _changed_number,
-    "outcomes": _outcomes,
-    **{kind: _swapped(kind) for kind in _SWAPS},
-    "negations added": _negated,
-    "negations cut off": _half,
-    "adverbs": _added(_ADVERBS, "middle"),
-    "a design added": _added(_DESIGNS, "front"),
-    "a time added": _added(_TIMES, "end"),
-    "plain lies": _lie,
+    "arms swapped": _swap_arms,
+    "another drug": _name_other_drug,
+    "numbers swapped": _swap_numbers,
+    "a number of another arm": _take_number,
+    "a direction of another outcome": _take_direction,
+    "signs turned": _turn_sign,
+    "a negation of another": _move_negation,
+    "a number changed": _change_number,
+    "outcomes": _change_outcome,
+    **{kind: _swap_words(kind) for kind in _SWAPS},
+    "negations added": _negate,
+    "negations cut off": _cut_negation,
+    "adverbs": _add_words(_ADVERBS, "middle"),
+    "a design added": _add_words(_DESIGNS, "front"),
+    "a time added": _add_words(_TIMES, "end"),
+    "plain lies": _invent,
 }
 CUTS: dict[str, Forger] = {
     "quotes cut at the end": _cut("end"),
     "quotes cut at the beginning": _cut("beginning"),
     "quotes cut at both ends": _cut("both ends"),
-    "quotes with their middle cut out": _spliced,
+    "quotes with their middle cut out": _splice,
 }

@@ -17,17 +17,18 @@ import csv
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from benchmarks.forgery import evidence, publications
+from benchmarks.forgery import make_evidence, read_publications
 from benchmarks.labels import FOLDER, read_lines
-from benchmarks.recorded import collection, recorded
+from benchmarks.recorded import find_collection, read_recorded
 
 from willowbark.agents.asking.drafts import StudyDraft
 from willowbark.agents.asking.reader import ToRead
 from willowbark.agents.asking.studies import Refused, check_study
-from willowbark.tools.appraisal.appraised import Readings, condition_of
+from willowbark.tools.appraisal.appraised import Readings, get_condition
 from willowbark.tools.appraisal.candidates import list_readings
 from willowbark.tools.appraisal.stance import is_against_nothing
 from willowbark.tools.lexicon import canonical_drug
@@ -61,7 +62,7 @@ def read_labels(folder: Path = FOLDER, part: str | None = None) -> Iterator[Join
     for path in sorted(folder.glob("studies_*.jsonl")):
         for study in read_lines(path):
             if part in (None, study["part"]):
-                label = label_of(study)
+                label = find_label(study)
                 if label is not None:
                     yield label
     if part is None:
@@ -72,11 +73,11 @@ def read_labels(folder: Path = FOLDER, part: str | None = None) -> Iterator[Join
 def _read_table(path: Path) -> Iterator[JointLabel]:
     with path.open(encoding="utf-8") as lines:
         for row in csv.DictReader(lines, delimiter="\t"):
-            drugs = _canonical(row["arm"].split("+"))
+            drugs = _canonicalise(row["arm"].split("+"))
             yield JointLabel(row["record"], drugs, row["versus"], row["favours"])  # type: ignore[arg-type]
 
 
-def label_of(study: Mapping[str, Any]) -> JointLabel | None:
+def find_label(study: Mapping[str, Any]) -> JointLabel | None:
     """Return the deciding comparison of a labelled study; None if it has none on efficacy that favours a side or
     neither."""
     arms = {arm["name"]: arm for arm in study["arms"]}
@@ -90,7 +91,7 @@ def label_of(study: Mapping[str, Any]) -> JointLabel | None:
         if row["against"] != "arm":
             versus = row["against"]
         favours: Favours = "neither" if row["significant"] is False else row["favours"]
-        return JointLabel(study["record"], _canonical(row["contrast"]), versus, favours)
+        return JointLabel(study["record"], _canonicalise(row["contrast"]), versus, favours)
     return None
 
 
@@ -105,9 +106,8 @@ class JointScore(NamedTuple):
 def score_study(study: Study, label: JointLabel) -> JointScore:
     """Compare a study with a label; a comparison told from the other side is the same one."""
     rows = sorted(study.comparisons, key=lambda row: _PRIMARY_ORDER.index(row.primary))
-    sides = [
-        side for row in rows if row.endpoint in ON_EFFICACY and not row.subgroup for side in _list_sides(study, row)
-    ]
+    on_efficacy = [row for row in rows if row.endpoint in ON_EFFICACY and not row.subgroup]
+    sides = chain.from_iterable(_list_sides(study, row) for row in on_efficacy)
     of_arm = [side for side in sides if side.drugs == label.drugs]
     of_both = [side for side in of_arm if side.versus == label.versus]
     return JointScore(bool(of_arm), bool(of_both), bool(of_both) and of_both[0].favours == label.favours)
@@ -123,10 +123,10 @@ def _list_sides(study: Study, row: Comparison) -> Iterator[JointLabel]:
     favours: Favours | None = "neither" if row.significant is False else row.favours
     if favours is None:
         return
-    yield JointLabel(study.key, _canonical(study.contrast_of(row)), _name_versus(study, row), favours)
+    yield JointLabel(study.key, _canonicalise(study.contrast_of(row)), _name_versus(study, row), favours)
     if row.versus is not None and study.drugs_of(row.versus):
         turned: Mapping[Favours, Favours] = {"arm": "versus", "versus": "arm", "neither": "neither"}
-        drugs = _canonical(study.drugs_of(row.versus) - study.drugs_of(row.arm))
+        drugs = _canonicalise(study.drugs_of(row.versus) - study.drugs_of(row.arm))
         yield JointLabel(study.key, drugs, _name_arm(study, row.arm), turned[favours])
 
 
@@ -144,25 +144,25 @@ def _name_arm(study: Study, name: str) -> str:
     return _join(arm.drugs) or "other"
 
 
-def _canonical(drugs: Iterable[str]) -> frozenset[str]:
+def _canonicalise(drugs: Iterable[str]) -> frozenset[str]:
     return frozenset(canonical_drug(drug) or drug.lower() for drug in drugs)
 
 
 def _join(drugs: Iterable[str]) -> str:
-    return "+".join(sorted(_canonical(drugs)))
+    return "+".join(sorted(_canonicalise(drugs)))
 
 
 def list_recorded(library: Path | None) -> Iterator[Study]:
     """Yield the studies of the recorded runs as they stand after the checks; of a collection only if it is at hand."""
     for name in RUNS:
         try:
-            where = collection(name, library)
+            where = find_collection(name, library)
         except FileNotFoundError as error:
             print(error, file=sys.stderr)
             continue
-        head, answers = recorded(name, where)
-        records = {f"pmid:{record['pmid']}": record for record in publications(where)}
-        condition = condition_of(parse_question(head["question"]))
+        head, answers = read_recorded(name, where)
+        records = {f"pmid:{record['pmid']}": record for record in read_publications(where)}
+        condition = get_condition(parse_question(head["question"]))
         for answer in answers:
             if answer.kind != "StudiesDraft":
                 continue
@@ -178,30 +178,28 @@ def _check(draft: StudyDraft, records: Mapping[str, Any], condition: str) -> Stu
     if record is None:
         return None
     try:
-        return check_study(draft, ToRead(evidence(record), (), condition), "").study
+        return check_study(draft, ToRead(make_evidence(record), (), condition), "").study
     except Refused:
         return None
 
 
 def list_small(library: Path, labels: Sequence[JointLabel], folder: Path = FOLDER) -> Iterator[Study]:
     """Yield what the small reader makes of the labelled records, each for the first condition labelled."""
-    conditions = {
-        study["record"]: study["conditions"][0]["name"]
-        for path in sorted(folder.glob("studies_*.jsonl"))
-        for study in read_lines(path)
-        if study["conditions"]
-    }
-    wanted = {label.record for label in labels} & set(conditions)
+    studies = chain.from_iterable(map(read_lines, sorted(folder.glob("studies_*.jsonl"))))
+    conditions = {study["record"]: study["conditions"][0]["name"] for study in studies if study["conditions"]}
+    keys = {label.record for label in labels} & set(conditions)
     readings = Readings()
     for line in read_lines(library):
         key = f"pmid:{line['pmid']}"
-        if key not in wanted:
+        if key not in keys:
             continue
         record = PublicationRow.model_validate(line).evidence("pubmed")
-        asked = parse_question(f"Which existing drugs treat {conditions[key]}?")
-        found = [readings.of(shown, drug, conditions[key])[0] for shown, drug in list_readings(record, asked)]
-        if found:
-            yield assemble_study(found, Document.of(record))
+        question = parse_question(f"Which existing drugs treat {conditions[key]}?")
+        study_readings = [
+            readings.of(document, drug, conditions[key])[0] for document, drug in list_readings(record, question)
+        ]
+        if study_readings:
+            yield assemble_study(study_readings, Document.of(record))
 
 
 def print_scores(title: str, studies: Iterable[Study], labels: Sequence[JointLabel]) -> None:

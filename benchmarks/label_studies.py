@@ -61,7 +61,7 @@ PARTS = ("training", "training", "development", "apart")
 LENGTHS = range(500, 3600)  # characters of an abstract
 CANDIDATES = 30  # of one collection in one part whose readings are weighed
 MORE = 6  # times as many of trials of all fields
-ASKED = 2  # conditions that the small reader is asked of, for the drug named most
+CONDITIONS_ASKED = 2  # conditions that the small reader is asked of, for the drug named most
 AIMS = {"T": "treat", "P": "prevent", "H": "harm", "M": "mechanism", "O": "other"}
 DESIGNS = (
     "rct", "systematic_review", "meta_analysis", "review", "cohort", "case_control", "cross_sectional", "case_report",
@@ -140,13 +140,13 @@ class Page:
 
     def spans(self, numbers: str) -> list[Span]:
         """Return the offsets of sentences by their numbers; AnswerError for a number that there is not."""
-        found = []
+        places = []
         for number in map(int, numbers.split(",")):
             if number >= len(self.document.sentences):
                 raise AnswerError(f"{self.key} has no sentence {number}")
             sentence = self.document.sentences[number]
-            found.append([sentence.start, sentence.end])
-        return found
+            places.append([sentence.start, sentence.end])
+        return places
 
     def condition(self, written: str) -> str:
         """Return a condition by its number, or as it is written."""
@@ -171,12 +171,12 @@ class Page:
             yield f"{sentence.order}. {sentence.quote.strip()}"
 
 
-def part_of(key: str) -> str:
+def choose_part(key: str) -> str:
     """Return the part that a record belongs to, by SHA-256 of its key: the same whoever asks."""
-    return PARTS[_bucket(f"study {key}", len(PARTS))]
+    return PARTS[_draw_bucket(f"study {key}", len(PARTS))]
 
 
-def _bucket(text: str, count: int) -> int:
+def _draw_bucket(text: str, count: int) -> int:
     return int(hashlib.sha256(text.encode()).hexdigest(), 16) % count
 
 
@@ -189,15 +189,15 @@ def draw(folder: Path, count: int) -> list[Row]:
     older = defaultdict(list)
     for label in labels():
         older[label.pmid].append(label)
-    out = {row["pmid"] for row in read_lines(folder / "study_readings.jsonl.gz")}
-    out |= {key.removeprefix("pmid:") for key in drawn().values()}
-    out |= {pmid for pmid, rows in older.items() if any(map(is_apart, rows))}
+    excluded = {row["pmid"] for row in read_lines(folder / "study_readings.jsonl.gz")}
+    excluded |= {key.removeprefix("pmid:") for key in read_drawn().values()}
+    excluded |= {pmid for pmid, rows in older.items() if any(map(is_apart, rows))}
     pools = defaultdict(list)
     for record in read_lines(folder / "world_half.jsonl.gz"):
         pmid = record["pmid"]
-        part = part_of(f"pmid:{pmid}")
+        part = choose_part(f"pmid:{pmid}")
         is_new = pmid not in older
-        if pmid not in out and len(record["abstract"]) in LENGTHS and (is_new or part == "training"):
+        if pmid not in excluded and len(record["abstract"]) in LENGTHS and (is_new or part == "training"):
             pools[record["provenance"], part, is_new].append(record)
     reader = LearnedReader()
     scored = {group: _score_pool(pool, older, reader) for group, pool in sorted(pools.items())}
@@ -206,13 +206,13 @@ def draw(folder: Path, count: int) -> list[Row]:
     for group, rows in scored.items():
         total = sum(weight for other, weight in weights.items() if other[1:] == group[1:])
         chosen += rows[: round(count / len(PARTS) * weights[group] / total)]
-    chosen.sort(key=lambda row: _bucket(f"order {row['record']}", 2**64))
+    chosen.sort(key=lambda row: _draw_bucket(f"order {row['record']}", 2**64))
     return chosen
 
 
 def _score_pool(pool: list[Row], older: Mapping[str, list[Any]], reader: LearnedReader) -> list[Row]:
     """Return the candidates of one collection, of most worth first: those with several drugs or conditions."""
-    pool.sort(key=lambda record: _bucket(f"draw {record['pmid']}", 2**64))
+    pool.sort(key=lambda record: _draw_bucket(f"draw {record['pmid']}", 2**64))
     limit = CANDIDATES * (MORE if pool[0]["provenance"] == "ei" else 1)
     rows: list[Row] = []
     for record in pool:
@@ -222,18 +222,18 @@ def _score_pool(pool: list[Row], older: Mapping[str, list[Any]], reader: Learned
         names = len(page.document.drugs and page.drugs), len(page.conditions)
         if min(names) == 0:
             continue
-        doubt = _doubt(page, older.get(record["pmid"], []), reader)
+        doubt = _estimate_doubt(page, older.get(record["pmid"], []), reader)
         worth = doubt + 0.1 * sum(min(number, 4) for number in names)
-        rows.append({"record": page.key, "part": part_of(page.key), "doubt": round(doubt, 2), "worth": worth})
+        rows.append({"record": page.key, "part": choose_part(page.key), "doubt": round(doubt, 2), "worth": worth})
     return sorted(rows, key=lambda row: -row["worth"])
 
 
-def _doubt(page: Page, older: Sequence[Any], reader: LearnedReader) -> float:
+def _estimate_doubt(page: Page, older: Sequence[Any], reader: LearnedReader) -> float:
     """Return 1 where the small reader contradicts an older label, else one minus its least probability."""
-    pairs = {(label.drug, label.condition): label.verdict for label in older[: 2 * ASKED]}
+    pairs = {(label.drug, label.condition): label.verdict for label in older[: 2 * CONDITIONS_ASKED]}
     if not pairs:
         drug = Counter(mention[0] for mention in page.document.drugs).most_common(1)[0][0]
-        names = Counter(mention[0] for mention in page.document.conditions).most_common(ASKED)
+        names = Counter(mention[0] for mention in page.document.conditions).most_common(CONDITIONS_ASKED)
         pairs = {(drug, name): None for name, _ in names}
     doubt = 0.0
     for (drug, condition), verdict in pairs.items():
@@ -243,7 +243,7 @@ def _doubt(page: Page, older: Sequence[Any], reader: LearnedReader) -> float:
     return doubt
 
 
-def drawn(path: Path = DRAWN) -> dict[int, str]:
+def read_drawn(path: Path = DRAWN) -> dict[int, str]:
     """Return the keys of the records that were drawn, by their number from 1; none if there is no such file."""
     if not path.exists():
         return {}
@@ -251,21 +251,21 @@ def drawn(path: Path = DRAWN) -> dict[int, str]:
         return {int(row["number"]): row["record"] for row in csv.DictReader(file, delimiter="\t")}
 
 
-def pages_of(folder: Path, numbers: Iterable[int]) -> dict[int, Page]:
+def read_pages(folder: Path, numbers: Iterable[int]) -> dict[int, Page]:
     """Return the pages of drawn records by their numbers; numbers that there are not are left out."""
-    keys = drawn()
+    keys = read_drawn()
     chosen = {keys[number]: number for number in numbers if number in keys}
-    found = {}
+    pages = {}
     for record in read_lines(folder / "world_half.jsonl.gz"):
         key = f"pmid:{record['pmid']}"
         if key in chosen:
-            found[chosen[key]] = Page.of(record)
-    return dict(sorted(found.items()))
+            pages[chosen[key]] = Page.of(record)
+    return dict(sorted(pages.items()))
 
 
 def is_twice(key: str) -> bool:
     """Whether a record is one of those that are read twice."""
-    return _bucket(f"again {key}", TWICE) == 0
+    return _draw_bucket(f"again {key}", TWICE) == 0
 
 
 class Answer:
@@ -279,7 +279,7 @@ class Answer:
         self.arms: dict[str, Row] = {}
         self.sizes: dict[str, int] = {}
         self.row: Row = {
-            "record": page.key, "part": part_of(page.key), "aim": None, "design": None, "people": [],
+            "record": page.key, "part": choose_part(page.key), "aim": None, "design": None, "people": [],
             "randomised": None, "analysed": None, "conditions": [], "drugs": [], "arms": [], "comparisons": [],
             "statements": [], "conclusion": [], "sure": 1,
         }  # fmt: skip
@@ -329,7 +329,7 @@ class Answer:
                 self.condition_roles[self.page.condition(number)] = CONDITION_ROLES[numbered["role"]]
         elif sizes:
             pairs = [pair.split("=") for pair in sizes["sizes"].split(",")]
-            self.sizes = {self._arm(arm): int(size) for arm, size in pairs}
+            self.sizes = {self._add_arm(arm): int(size) for arm, size in pairs}
         elif new:
             name = self.page.condition(new["name"])
             self.condition_roles[name] = CONDITION_ROLES[new["role"]]
@@ -357,7 +357,7 @@ class Answer:
             return False
         return True
 
-    def _arm(self, written: str) -> str:
+    def _add_arm(self, written: str) -> str:
         """Return the name of an arm, which is added if it is new."""
         letters = written.replace("'", "")
         if letters in ARM_ROLES:
@@ -373,9 +373,9 @@ class Answer:
 
     def _compare(self, match: re.Match[str]) -> Row:
         """Return a comparison: what differs between its arms follows from their drugs."""
-        arm = self._arm(match["arm"])
+        arm = self._add_arm(match["arm"])
         against = AGAINST.get(match["versus"])
-        versus = None if against else self._arm(match["versus"])
+        versus = None if against else self._add_arm(match["versus"])
         first = self.arms[arm]["drugs"]
         other = self.arms[versus]["drugs"] if versus else []
         is_neither = match["favours"] == "=" and not match["significant"]
@@ -432,8 +432,8 @@ class Answer:
             return self.page.places[name]
         words = re.split(r"[\s-]+", self.written.get(name, name))
         pattern = r"[\s-]+".join(map(re.escape, words))
-        found = re.finditer(rf"\b{pattern}", self.page.document.whole, re.IGNORECASE)
-        return [list(match.span()) for match in found]
+        matches = re.finditer(rf"\b{pattern}", self.page.document.whole, re.IGNORECASE)
+        return [list(match.span()) for match in matches]
 
 
 def _find_kind(versus: Mapping[str, Any], first: Sequence[str]) -> str:
@@ -447,7 +447,7 @@ def _find_kind(versus: Mapping[str, Any], first: Sequence[str]) -> str:
 
 def read_answers(pages: Mapping[int, Page], lines: Iterable[str]) -> dict[str, Row]:
     """Return rows of the label file by record; `skip` behind a number leaves a record out."""
-    found = {}
+    rows = {}
     for line in lines:
         number, *parts = line.split()
         if parts == ["skip"]:
@@ -455,8 +455,8 @@ def read_answers(pages: Mapping[int, Page], lines: Iterable[str]) -> dict[str, R
         if int(number) not in pages:
             raise AnswerError(f"there is no record {number}")
         page = pages[int(number)]
-        found[page.key] = Answer(page).read(parts)
-    return found
+        rows[page.key] = Answer(page).read(parts)
+    return rows
 
 
 def read_rows(path: Path) -> dict[str, Row]:
@@ -466,7 +466,7 @@ def read_rows(path: Path) -> dict[str, Row]:
 
 def write_rows(path: Path, rows: Mapping[str, Row]) -> None:
     """Write a label file, a record a line, in the order in which records were drawn."""
-    order = {key: number for number, key in drawn().items()}
+    order = {key: number for number, key in read_drawn().items()}
     ranked = sorted(rows.values(), key=lambda row: order[row["record"]])
     lines = [json.dumps(row, ensure_ascii=False, separators=(",", ":")) for row in ranked]
     path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
@@ -477,7 +477,7 @@ def _find_target(row: Row) -> str:
     return ", ".join(sorted(condition["name"] for condition in row["conditions"] if condition["role"] in roles))
 
 
-def _pair_fields(first: Row, second: Row) -> Iterator[tuple[str, str, str]]:
+def _list_pairs(first: Row, second: Row) -> Iterator[tuple[str, str, str]]:
     """Yield field, first and second answer for everything that both readings tell of one record."""
     for name in ("aim", "design", "randomised", "analysed", "people", "sure"):
         yield name, str(first[name]), str(second[name])
@@ -491,18 +491,21 @@ def _pair_fields(first: Row, second: Row) -> Iterator[tuple[str, str, str]]:
     deciding = [(row["comparisons"] or [{}])[0] for row in (first, second)]
     for part in ("contrast", "versus_kind", "endpoint", "primary", "favours", "significant", "sentences"):
         yield f"deciding {part}", str(deciding[0].get(part)), str(deciding[1].get(part))
-    stated = [sorted({(view["drug"], view["says"]) for view in row["statements"]}) for row in (first, second)]
-    yield "statements", str(stated[0]), str(stated[1])
+    yield "statements", str(_list_statements(first)), str(_list_statements(second))
     yield "conclusion", str(first["conclusion"]), str(second["conclusion"])
+
+
+def _list_statements(row: Row) -> list[tuple[str, str]]:
+    return sorted({(view["drug"], view["says"]) for view in row["statements"]})
 
 
 def measure_agreement(first: Mapping[str, Row], second: Mapping[str, Row]) -> dict[str, list[tuple[str, str]]]:
     """Return pairs of answers by field, of the records that were read twice."""
-    found = defaultdict(list)
+    answers = defaultdict(list)
     for key in first.keys() & second.keys():
-        for name, one, other in _pair_fields(first[key], second[key]):
-            found[name].append((one, other))
-    return found
+        for name, one, other in _list_pairs(first[key], second[key]):
+            answers[name].append((one, other))
+    return answers
 
 
 def _print_agreement() -> None:
@@ -518,10 +521,13 @@ def _print_counts() -> None:
     for name in ("part", "aim", "design", "sure"):
         print(name, dict(Counter(row[name] for row in rows).most_common()))
     for kind in ("conditions", "drugs"):
-        print(kind, dict(Counter(part["role"] for row in rows for part in row[kind]).most_common()))
+        parts = chain.from_iterable(row[kind] for row in rows)
+        print(kind, dict(Counter(part["role"] for part in parts).most_common()))
+    comparisons = list(chain.from_iterable(row["comparisons"] for row in rows))
     for name in ("versus_kind", "endpoint", "primary", "favours", "significant"):
-        print(name, dict(Counter(part[name] for row in rows for part in row["comparisons"]).most_common()))
-    print("statements", dict(Counter(part["says"] for row in rows for part in row["statements"]).most_common()))
+        print(name, dict(Counter(comparison[name] for comparison in comparisons).most_common()))
+    statements = chain.from_iterable(row["statements"] for row in rows)
+    print("statements", dict(Counter(statement["says"] for statement in statements).most_common()))
 
 
 def main() -> None:
@@ -539,14 +545,14 @@ def main() -> None:
     elif chosen.command == "draw":
         _append_drawn(draw(chosen.folder, int(chosen.item)))
     elif chosen.command == "batch":
-        numbers = [number for number, key in drawn().items() if not chosen.again or is_twice(key)]
+        numbers = [number for number, key in read_drawn().items() if not chosen.again or is_twice(key)]
         start = (int(chosen.item) - 1) * BATCH
-        for number, page in pages_of(chosen.folder, numbers[start : start + BATCH]).items():
+        for number, page in read_pages(chosen.folder, numbers[start : start + BATCH]).items():
             print("\n".join(page.write(number)))
     else:
         lines = [line for line in Path(chosen.item).read_text(encoding="utf-8").splitlines() if line.strip()]
         path = AGAIN if chosen.again else FIRST
-        pages = pages_of(chosen.folder, [int(line.split()[0]) for line in lines])
+        pages = read_pages(chosen.folder, [int(line.split()[0]) for line in lines])
         try:
             rows = read_rows(path) | read_answers(pages, lines)
         except AnswerError as error:
@@ -556,7 +562,7 @@ def main() -> None:
 
 
 def _append_drawn(rows: Sequence[Row]) -> None:
-    start = len(drawn()) + 1
+    start = len(read_drawn()) + 1
     with DRAWN.open("a", encoding="utf-8") as file:
         if start == 1:
             file.write("number\trecord\tpart\tdoubt\n")

@@ -59,7 +59,7 @@ class Label:
 
 def labels(last: int | None = None, folder: Path = FOLDER) -> Sequence[Label]:
     """The labels of all batches, or of those up to the last one named, batch by batch."""
-    found: list[Label] = []
+    all_labels: list[Label] = []
     for path in sorted(folder.glob("reader_*.tsv")):
         who = int(path.stem.removeprefix("reader_"))
         if last is not None and who > last:
@@ -68,8 +68,8 @@ def labels(last: int | None = None, folder: Path = FOLDER) -> Sequence[Label]:
             for row in csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE):
                 number = {name: int(row[name]) if row[name] else None for name in ("n", "start", "end")}
                 words = {name: value for name, value in row.items() if name not in ("n", "start", "end", "sure")}
-                found.append(Label(who=who, **words, **number, sure=row["sure"] == "1"))  # type: ignore[arg-type]
-    return found
+                all_labels.append(Label(who=who, **words, **number, sure=row["sure"] == "1"))  # type: ignore[arg-type]
+    return all_labels
 
 
 def read_lines(path: Path) -> Iterator[dict[str, Any]]:
@@ -80,15 +80,15 @@ def read_lines(path: Path) -> Iterator[dict[str, Any]]:
 
 def is_apart(label: Label) -> bool:
     """Whether a label is for closing figures only."""
-    return bucket_of("fold" + label.pmid, 20) >= 16 or label.condition in APART
+    return draw_bucket("fold" + label.pmid, 20) >= 16 or label.condition in APART
 
 
 def is_left_out(label: Label) -> bool:
     """Whether the encoder did not learn from a label that is not kept apart."""
-    return bucket_of("fold" + label.pmid, 4) == 0
+    return draw_bucket("fold" + label.pmid, 4) == 0
 
 
-def bucket_of(text: str, count: int) -> int:
+def draw_bucket(text: str, count: int) -> int:
     """Return a number below `count` by SHA-256: the same on every machine."""
     return int(hashlib.sha256(text.encode()).hexdigest(), 16) % count
 
@@ -102,15 +102,19 @@ def kappa(pairs: list[tuple[str, str]]) -> float:
     return (same - chance) / (1 - chance) if chance < 1 else 1.0
 
 
+def _have_two_readers(readings: Sequence[Label]) -> bool:
+    return len({label.who for label in readings}) > 1
+
+
 def main() -> None:
     """Print how far two readers agree on the triples that both labelled, a line for each field."""
-    found: dict[tuple[str, str, str], list[Label]] = defaultdict(list)
+    by_triple: dict[tuple[str, str, str], list[Label]] = defaultdict(list)
     for label in labels():
-        found[label.triple].append(label)
-    doubles = [each[:2] for each in found.values() if len({label.who for label in each}) > 1]
-    print(f"{len(found)} triples, {len(doubles)} of them read by two")
+        by_triple[label.triple].append(label)
+    twice_read = [readings[:2] for readings in by_triple.values() if _have_two_readers(readings)]
+    print(f"{len(by_triple)} triples, {len(twice_read)} of them read by two")
     for field in ("verdict", "role", "match", "kind", "effect", "comparator", "design", "n"):
-        pairs = [(str(getattr(first, field)), str(getattr(second, field))) for first, second in doubles]
+        pairs = [(str(getattr(first, field)), str(getattr(second, field))) for first, second in twice_read]
         same = sum(first == second for first, second in pairs) / len(pairs)
         print(f"{field:<10} same {same:6.1%}  kappa {kappa(pairs):.2f}")
 

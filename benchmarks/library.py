@@ -24,7 +24,7 @@ from benchmarks.baseline import write_baseline
 from willowbark.tools.http.endpoints import Endpoints
 from willowbark.tools.http.transport import Transport
 from willowbark.tools.lexicon.conditions import known_names
-from willowbark.tools.lexicon.drugs import drug_names
+from willowbark.tools.lexicon.drugs import load_drug_names
 from willowbark.tools.library import open_library
 from willowbark.tools.library.building import BuildProgress, Manifest, build_library, verify_library
 from willowbark.tools.questions import preprocess_query
@@ -33,11 +33,11 @@ from willowbark.tools.sources.studies.pubmed import PubMed
 PUBMED = 40_000_000
 
 
-def queries(number: int, seed: int) -> Iterator[str]:
+def make_queries(number: int, seed: int) -> Iterator[str]:
     """What runs ask: a condition with its synonyms, a drug in it, and the forms that PubMed knows."""
     draw = random.Random(seed)
     conditions = sorted(set(known_names()))
-    drugs = sorted(set(drug_names().common))
+    drugs = sorted(set(load_drug_names().common))
     for at in range(number):
         condition = draw.choice(conditions)
         drug = draw.choice(drugs)
@@ -55,7 +55,7 @@ async def ask(folder: Path, number: int, seed: int) -> list[float]:
     async with Transport(Endpoints(library=open_library(folder))) as transport:
         pubmed = PubMed(transport)
         await pubmed.find("warm up", 50)
-        for query in queries(number, seed):
+        for query in make_queries(number, seed):
             began = time.process_time()
             await pubmed.find(query, 50)
             took.append(1000 * (time.process_time() - began))
@@ -65,7 +65,7 @@ async def ask(folder: Path, number: int, seed: int) -> list[float]:
 class Built(NamedTuple):
     """What it took to build a library."""
 
-    held: Manifest
+    manifest: Manifest
     took_s: float
     """Of processor time."""
     wall_s: float
@@ -84,10 +84,10 @@ def build(root: Path) -> Built:
 
     began = time.process_time()
     wall = time.monotonic()
-    held = build_library(root / "library", root / "baseline", look)
+    manifest = build_library(root / "library", root / "baseline", look)
     took = time.process_time() - began
     wall = time.monotonic() - wall
-    return Built(held, took, wall, max(own) / 1024, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+    return Built(manifest, took, wall, max(own) / 1024, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
 
 
 def main() -> None:
@@ -97,29 +97,29 @@ def main() -> None:
     parser.add_argument("--folder", type=Path, help="keeps baseline and library; a second call goes on with them")
     parser.add_argument("--queries", type=int, default=300)
     parser.add_argument("--seed", type=int, default=1)
-    asked = parser.parse_args()
+    options = parser.parse_args()
     with tempfile.TemporaryDirectory() as temporary:
-        root = asked.folder or Path(temporary)
+        root = options.folder or Path(temporary)
         if not (root / "baseline").exists():
-            write_baseline(root / "baseline", asked.records, seed=asked.seed)
+            write_baseline(root / "baseline", options.records, seed=options.seed)
         with ProcessPoolExecutor(1, get_context("spawn")) as alone:  # so that its memory is its own
             built = alone.submit(build, root).result()
-        held = built.held
+        manifest = built.manifest
         took = built.took_s
         wall = built.wall_s
-        articles = sum(file["articles"] for file in held.files.values())
+        articles = sum(file["articles"] for file in manifest.files.values())
         size = sum(path.stat().st_size for path in (root / "library").rglob("*") if path.is_file())
         state = "; ".join(verify_library(root / "library")) or "sound"
-        print(f"    built: {held.records:,} records of {len(held.files)} files; {state}")
+        print(f"    built: {manifest.records:,} records of {len(manifest.files)} files; {state}")
         if took > 1:
             rate = f"{articles / took:,.0f} records per processor second (due 2,500)"
             print(f"    {rate}, {articles / wall:,.0f} per second on this machine")
-            said = f"{built.own_mb:,.0f} MB of its own (due 500), {built.peak_mb:,.0f} MB with files that it maps"
-            print(f"    peak memory {said}")
+            memory = f"{built.own_mb:,.0f} MB of its own (due 500), {built.peak_mb:,.0f} MB with files that it maps"
+            print(f"    peak memory {memory}")
             print(f"    extrapolated to PubMed: {PUBMED / articles * took / 3600:.1f} h of one core")
-        each = size / held.records
-        print(f"    {each:,.0f} bytes a record; extrapolated to PubMed {each * PUBMED / 1e9:.0f} GB")
-        times = asyncio.run(ask(root / "library", asked.queries, asked.seed))
+        bytes_each = size / manifest.records
+        print(f"    {bytes_each:,.0f} bytes a record; extrapolated to PubMed {bytes_each * PUBMED / 1e9:.0f} GB")
+        times = asyncio.run(ask(root / "library", options.queries, options.seed))
         p50 = statistics.median(times)
         p95 = statistics.quantiles(times, n=20)[-1]
         print(f"    a query with 50 records: median {p50:.1f} ms, p95 {p95:.1f} ms of processor time (due 30)")

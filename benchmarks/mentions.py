@@ -38,20 +38,20 @@ class Gold(NamedTuple):
 
 
 class Score(NamedTuple):
-    """Hits, and how many were found and due."""
+    """Hits, and how many mentions were found and labelled."""
 
     hits: int
-    found: int
-    due: int
+    claimed: int
+    expected: int
 
     def __str__(self) -> str:
-        precision = self.hits / max(self.found, 1)
-        recall = self.hits / max(self.due, 1)
-        f1 = 2 * self.hits / max(self.found + self.due, 1)
+        precision = self.hits / max(self.claimed, 1)
+        recall = self.hits / max(self.expected, 1)
+        f1 = 2 * self.hits / max(self.claimed + self.expected, 1)
         return f"P {precision:6.1%}  R {recall:6.1%}  F1 {f1:6.1%}"
 
 
-def documents(path: Path) -> Iterator[tuple[str, list[Gold]]]:
+def read_documents(path: Path) -> Iterator[tuple[str, list[Gold]]]:
     """The texts of a PubTator file (title, a space, abstract) with their mentions."""
     with gzip.open(path, "rt", encoding="utf-8") as file:
         for block in file.read().strip().split("\n\n"):
@@ -64,23 +64,23 @@ def documents(path: Path) -> Iterator[tuple[str, list[Gold]]]:
 def score_spans(pairs: Iterable[tuple[list[Gold], list[Mention]]]) -> Score:
     """Mentions whose first and last letters both agree."""
     total = Counter[str]()
-    for gold, found in pairs:
-        due = {(mention.start, mention.end) for mention in gold}
-        have = {(mention.start, mention.end) for mention in found}
-        total.update(hits=len(due & have), found=len(have), due=len(due))
+    for gold, mentions in pairs:
+        expected = {(mention.start, mention.end) for mention in gold}
+        claimed = {(mention.start, mention.end) for mention in mentions}
+        total.update(hits=len(expected & claimed), found=len(claimed), due=len(expected))
     return Score(total["hits"], total["found"], total["due"])
 
 
 def score_concepts(pairs: Iterable[tuple[list[Gold], list[Mention]]]) -> Score:
     """Concepts, each once an abstract."""
     total = Counter[str]()
-    for gold, found in pairs:
+    for gold, mentions in pairs:
         spelled = {mention.text.casefold(): mention.concept for mention in gold}
-        concepts = [(mention.name, spelled.get(mention.text.casefold())) for mention in found]
-        named = {name: concept for name, concept in concepts if concept}
-        have = {concept or named.get(name, name) for name, concept in concepts}
-        due = {mention.concept for mention in gold}
-        total.update(hits=len(due & have), found=len(have), due=len(due))
+        concepts = [(mention.name, spelled.get(mention.text.casefold())) for mention in mentions]
+        by_name = {name: concept for name, concept in concepts if concept}
+        claimed = {concept or by_name.get(name, name) for name, concept in concepts}
+        expected = {mention.concept for mention in gold}
+        total.update(hits=len(expected & claimed), found=len(claimed), due=len(expected))
     return Score(total["hits"], total["found"], total["due"])
 
 
@@ -94,10 +94,10 @@ def main() -> None:
         if not file.exists():
             print(f"{name}: not measured, no {file}")
             continue
-        texts = list(documents(file))
+        texts = list(read_documents(file))
         print(f"{name}: {len(texts)} abstracts")
         for label, (kind, find) in FINDERS.items():
-            pairs = [([each for each in gold if each.kind == kind], find(text)) for text, gold in texts]
+            pairs = [([mention for mention in gold if mention.kind == kind], find(text)) for text, gold in texts]
             print(f"  {label:<10}  spans     {score_spans(pairs)}")
             print(f"  {'':<10}  concepts  {score_concepts(pairs)}")
 

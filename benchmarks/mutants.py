@@ -24,6 +24,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import redirect_stderr, redirect_stdout
 from importlib.machinery import ModuleSpec, SourceFileLoader
+from itertools import chain
 from multiprocessing import connection
 from multiprocessing.process import BaseProcess
 from pathlib import Path
@@ -36,7 +37,7 @@ from cosmic_ray.mutating import mutate_code
 from cosmic_ray.plugins import get_operator, operator_names
 
 ROOT = Path(__file__).parent.parent
-DUE = 0.85
+LEAST_RATE = 0.85
 SHARED = ("autogen_agentchat.agents", "httpx", "hypothesis", "numpy", "pydantic")  # imported once for all mutants
 REWRITE = "pytest.PytestAssertRewriteWarning"  # of plugins that are imported already, for what is shared
 PATIENCE = 3  # times as long as the tests take with nothing broken; a mutant may loop
@@ -74,35 +75,35 @@ class Mutant(NamedTuple):
         return "\n".join(line for line in lines[2:] if not line.startswith("@@"))
 
 
-def mutants(path: str) -> Iterator[Mutant]:
+def list_mutants(path: str) -> Iterator[Mutant]:
     """Every mutant of a module that is worth a run."""
     source = (ROOT / path).read_text(encoding="utf-8")
-    said = _annotations(ast.parse(source))
+    annotations = _find_annotations(ast.parse(source))
     nodes = list(ast_nodes(get_ast(source)))
     for name in sorted(operator_names()):
         if name in _UNSAID or name.endswith(_ALIKE):
             continue
         operator = get_operator(name)()
-        places = [start for node in nodes for start, _ in operator.mutation_positions(node)]
+        places = [start for start, _ in chain.from_iterable(map(operator.mutation_positions, nodes))]
         for occurrence, (line, column) in enumerate(places):
-            if not any(start <= (line, column) < end for start, end in said):
+            if not any(start <= (line, column) < end for start, end in annotations):
                 yield Mutant(path, name, occurrence, line)
 
 
-def _annotations(tree: ast.Module) -> list[tuple[tuple[int, int], tuple[int, int]]]:
+def _find_annotations(tree: ast.Module) -> list[tuple[tuple[int, int], tuple[int, int]]]:
     """Where annotations stand, as pairs of line and column."""
-    nodes = [
-        node
-        for each in ast.walk(tree)
-        for node in (getattr(each, "annotation", None), getattr(each, "returns", None))
-        if isinstance(node, ast.expr)
-    ]
-    return [((n.lineno, n.col_offset), (n.end_lineno or n.lineno, n.end_col_offset or 0)) for n in nodes]
+    places = []
+    for node in ast.walk(tree):
+        for part in (getattr(node, "annotation", None), getattr(node, "returns", None)):
+            if isinstance(part, ast.expr):
+                end = (part.end_lineno or part.lineno, part.end_col_offset or 0)
+                places.append(((part.lineno, part.col_offset), end))
+    return places
 
 
-def sample(paths: Sequence[str], seed: int, count: int) -> list[Mutant]:
+def draw_sample(paths: Sequence[str], seed: int, count: int) -> list[Mutant]:
     """So many mutants of all, each as likely as any other; the same for the same seed and code."""
-    every = [mutant for path in paths for mutant in mutants(path)]
+    every = list(chain.from_iterable(map(list_mutants, paths)))
     return random.Random(seed).sample(every, min(count, len(every)))
 
 
@@ -146,35 +147,36 @@ def run(path: str, code: str | None) -> None:
         except Exception:  # noqa: BLE001 - whatever a broken module raises
             os._exit(UNABLE)
         files = [f"tests/test_{name}.py" for name in TESTS[path]]
-        told = pytest.main(["-x", "-q", "-p", "no:cacheprovider", "-W", f"ignore::{REWRITE}", *files])
-    os._exit(int(told))
+        exit_code = pytest.main(["-x", "-q", "-p", "no:cacheprovider", "-W", f"ignore::{REWRITE}", *files])
+    os._exit(int(exit_code))
 
 
-def started(path: str, code: str | None) -> BaseProcess:
+def start_tests(path: str, code: str | None) -> BaseProcess:
     """A process that runs the tests of a module."""
     process = multiprocessing.get_context("fork").Process(target=run, args=(path, code))
     process.start()
     return process
 
 
-def baseline(paths: Sequence[str]) -> dict[str, float]:
+def time_tests(paths: Sequence[str]) -> dict[str, float]:
     """Seconds that each module's tests take with nothing broken.
 
     Raises:
         SystemExit: they fail as it is.
     """
     began = time.monotonic()
-    running = {TESTS[path]: started(path, None) for path in {TESTS[path]: path for path in paths}.values()}
-    taken: dict[tuple[str, ...], float] = {}
+    path_of = {TESTS[path]: path for path in paths}  # modules with the same tests are timed once
+    running = {tests: start_tests(path, None) for tests, path in path_of.items()}
+    seconds: dict[tuple[str, ...], float] = {}
     for tests, process in running.items():
         process.join()
-        taken[tests] = time.monotonic() - began
+        seconds[tests] = time.monotonic() - began
         if process.exitcode:
             raise SystemExit(f"with nothing broken the tests fail: {', '.join(tests)}")
-    return {path: taken[TESTS[path]] for path in paths}
+    return {path: seconds[TESTS[path]] for path in paths}
 
 
-def tried(chosen: Sequence[Mutant], patience: Mapping[str, float], jobs: int, until: float) -> dict[Mutant, str]:
+def run_mutants(chosen: Sequence[Mutant], patience: Mapping[str, float], jobs: int, until: float) -> dict[Mutant, str]:
     """What became of each mutant: killed, outlasted, survived or unable; those that time did not allow are missing.
 
     Args:
@@ -189,7 +191,7 @@ def tried(chosen: Sequence[Mutant], patience: Mapping[str, float], jobs: int, un
     while running or (waiting and time.monotonic() < until):
         while waiting and len(running) < jobs and time.monotonic() < until:
             mutant = waiting.pop()
-            process = started(mutant.path, mutant.code())
+            process = start_tests(mutant.path, mutant.code())
             running[process.sentinel] = (process, mutant, time.monotonic() + patience[mutant.path])
         nearest = min(*(limit for *_, limit in running.values()), until)
         ended = connection.wait(list(running), timeout=max(0, nearest - time.monotonic()))
@@ -208,15 +210,17 @@ def tried(chosen: Sequence[Mutant], patience: Mapping[str, float], jobs: int, un
     return fate
 
 
-def told(fate: Mapping[Mutant, str]) -> str:
+def describe_fate(fate: Mapping[Mutant, str]) -> str:
     """The survivors, each module's count, and the kill rate."""
     lines = [f"{m.path}:{m.line} {m.operator}\n{m.diff()}\n" for m, what in fate.items() if what == "survived"]
     for path in TESTS:
         counts = Counter(what for mutant, what in fate.items() if mutant.path == path)
-        lines += [f"{path:34}" + ", ".join(f"{n} {what}" for what, n in sorted(counts.items()))] if counts else []
+        if counts:
+            fates = ", ".join(f"{number} {what}" for what, number in sorted(counts.items()))
+            lines.append(f"{path:34}{fates}")
     noticed = sum(what in ("killed", "outlasted") for what in fate.values())
     counted = sum(what != "unable" for what in fate.values())
-    lines.append(f"killed {noticed} of {counted} mutants: {rate(fate):.0%} (due: {DUE:.0%})")
+    lines.append(f"killed {noticed} of {counted} mutants: {rate(fate):.0%} (due: {LEAST_RATE:.0%})")
     return "\n".join(lines)
 
 
@@ -234,17 +238,17 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--minutes", type=float, default=10)
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--only", action="append", choices=list(TESTS), help="a module; may be given again")
-    asked = parser.parse_args(arguments)
-    until = time.monotonic() + asked.minutes * 60
+    options = parser.parse_args(arguments)
+    until = time.monotonic() + options.minutes * 60
     for name in SHARED:
         importlib.import_module(name)
-    paths = asked.only or list(TESTS)
-    patience = {path: max(LEAST_S, PATIENCE * seconds) for path, seconds in baseline(paths).items()}
-    chosen = sample(paths, asked.seed, asked.count)
-    fate = tried(chosen, patience, asked.jobs, until)
-    print(f"seed {asked.seed}: {len(fate)} of {len(chosen)} mutants run")
-    print(told(fate))
-    return rate(fate) < DUE
+    paths = options.only or list(TESTS)
+    patience = {path: max(LEAST_S, PATIENCE * seconds) for path, seconds in time_tests(paths).items()}
+    chosen = draw_sample(paths, options.seed, options.count)
+    fate = run_mutants(chosen, patience, options.jobs, until)
+    print(f"seed {options.seed}: {len(fate)} of {len(chosen)} mutants run")
+    print(describe_fate(fate))
+    return rate(fate) < LEAST_RATE
 
 
 if __name__ == "__main__":

@@ -13,17 +13,18 @@ import argparse
 import re
 import sys
 from collections.abc import Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
-from benchmarks.truth import reports
+from benchmarks.truth import make_reports
 
 from willowbark.agents.report.content import DrugCandidate, EvidenceRow
 from willowbark.agents.report.model import ResearchReport
 from willowbark.tools.lexicon import find_drugs
 from willowbark.tools.reading.contrast import PassageContrast
 from willowbark.tools.reading.document import Document
-from willowbark.tools.reading.participants import numbers_of
+from willowbark.tools.reading.participants import list_numbers
 from willowbark.tools.reading.passages import denies_effect
 from willowbark.tools.reading.text import says
 
@@ -93,7 +94,7 @@ def _deny_direction(line: ShownLine) -> str:
         return "it has no quote"
     passage = PassageContrast(line.passage)
     if line.result in GAINS:
-        if passage.names(line.drug) and (passage.is_denied(line.drug) or passage.is_rival(line.drug)):
+        if passage.mentions(line.drug) and (passage.is_denied(line.drug) or passage.is_rival(line.drug)):
             return "its quote says that it did less, or not more"
         if denies_effect(line.passage) or not says(GAIN, line.passage):
             return "its quote tells of no benefit"
@@ -111,13 +112,14 @@ def _deny_comparator(line: ShownLine) -> str:
     if cue:
         return "" if says(cue, line.quote) else f"its quote names no {name}"
     written = {mention.name for mention in find_drugs(line.quote)}
-    is_named = not drugs.isdisjoint(written) if drugs else name.lower() in line.quote.lower()
-    return "" if is_named else f"its quote does not name {name}"
+    has_name = not drugs.isdisjoint(written) if drugs else name.lower() in line.quote.lower()
+    return "" if has_name else f"its quote does not name {name}"
 
 
 def _deny_numbers(line: ShownLine) -> str:
     document = Document.cut("", line.quote)
-    counts = {number.value for sentence in document.sentences for number in numbers_of(document, sentence)}
+    numbers = chain.from_iterable(list_numbers(document, sentence) for sentence in document.sentences)
+    counts = {number.value for number in numbers}
     if line.participants is not None and line.participants not in counts:
         return f"its quote does not count {line.participants:,} people"
     passage = set(NUMBER.findall(line.passage.replace("·", ".")))
@@ -126,10 +128,10 @@ def _deny_numbers(line: ShownLine) -> str:
 
 
 def _is_written(figure: str, written: set[str]) -> bool:
-    return any(float_of(figure) == float_of(each) for each in written)
+    return any(parse_figure(figure) == parse_figure(number) for number in written)
 
 
-def float_of(figure: str) -> float:
+def parse_figure(figure: str) -> float:
     """Return a figure as a number; commas before three digits separate thousands."""
     whole = re.sub(r",(?=\d{3}\b)", "", figure).replace(",", ".")
     first, *rest = whole.split(".")
@@ -141,8 +143,8 @@ def list_denials(topic: str, report: ResearchReport) -> Iterator[str]:
     for line in list_lines(report):
         denial = find_denial(line)
         if denial:
-            told = " ".join(filter(None, (line.result, line.comparator, line.figures, str(line.participants or ""))))
-            yield f"{topic}: {line.drug}, {told}: {denial}: “{line.quote.strip()}”"
+            values = " ".join(filter(None, (line.result, line.comparator, line.figures, str(line.participants or ""))))
+            yield f"{topic}: {line.drug}, {values}: {denial}: “{line.quote.strip()}”"
 
 
 def main() -> int:
@@ -152,9 +154,9 @@ def main() -> int:
     options = parser.parse_args()
     answers: Sequence[tuple[str, ResearchReport]] = [
         (path.parent.name, ResearchReport.model_validate_json(path.read_bytes())) for path in options.reports
-    ] or list(reports())
-    count = sum(1 for _, report in answers for _ in list_lines(report))
-    denials = [denial for topic, report in answers for denial in list_denials(topic, report)]
+    ] or list(make_reports())
+    count = sum(len(list(list_lines(report))) for _, report in answers)
+    denials = list(chain.from_iterable(list_denials(topic, report) for topic, report in answers))
     print(
         f"{count} lines of {len(answers)} first screens, {len(denials)} denied by their own quotes", *denials, sep="\n"
     )

@@ -24,7 +24,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from benchmarks.recorded import FOLDER, RecordedClient, find_replayable, replayed
+from benchmarks.recorded import FOLDER, RecordedClient, find_replayable, replay_recorded
 
 from willowbark.agents.report.model import ResearchReport
 
@@ -33,8 +33,8 @@ COLUMNS = (
     "run", "reader", "facts", "report_told", "report_false", "free_told", "free_false", "preferred",
 )  # fmt: skip
 MOST_WORDS = 250
-DUE = 7  # of ten questions in which the report is preferred or equal
-TOLD, MISSING, FALSE = "told", "missing", "false"
+LEAST_WINS = 7  # of ten questions in which the report is preferred or equal
+IS_TOLD, MISSING, FALSE = "told", "missing", "false"
 PREFERRED = "preferred"
 EQUAL = "equal"
 SIDES = ("A", "B")
@@ -99,11 +99,11 @@ def describe(rows: Sequence[Comparison]) -> list[str]:
         *lines,
         f"of {facts} facts the reports tell {right[0]}, {wrong[0]} falsely; "
         f"the free answers {right[1]}, {wrong[1]} falsely",
-        f"the report preferred or equal: {wins} of {len(rows)} (due: {DUE} of 10)",
+        f"the report preferred or equal: {wins} of {len(rows)} (due: {LEAST_WINS} of 10)",
     ]
 
 
-def records_shown(client: RecordedClient) -> list[dict[str, Any]]:
+def list_records(client: RecordedClient) -> list[dict[str, Any]]:
     """Return the records that a run's model read, each once, as it was shown them without numbers."""
     records = dict[str, dict[str, Any]]()
     for answered in client.used:
@@ -118,10 +118,14 @@ def records_shown(client: RecordedClient) -> list[dict[str, Any]]:
 
 
 def answer_of(report: ResearchReport) -> str:
-    """Return the words of a report's written answer, without citations; SystemExit if none was written."""
+    """Return a report's written answer by its parts, without citations; SystemExit if none was written."""
     if report.written is None or not report.written.answer:
         raise SystemExit(f"{report.research_question}: no answer was written in this run; record it anew first")
-    return " ".join(sentence.text for sentence in report.written.answer)
+    lines = list[str]()
+    for heading, sentences in report.written.parts():
+        texts = [sentence.text for sentence in sentences]
+        lines += [heading, *(f"- {text}" for text in texts)] if heading else [" ".join(texts)]
+    return "\n".join(lines)
 
 
 def make_pair(folder: Path, run: str, question: str, answer: str, records: Sequence[Mapping[str, Any]]) -> str:
@@ -132,8 +136,8 @@ def make_pair(folder: Path, run: str, question: str, answer: str, records: Seque
     (own / "records.jsonl").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
     free = own / "free.txt"
     if not free.exists():
-        asked = f"Answer in at most {MOST_WORDS} words, for a clinician who must decide, from these records alone."
-        (own / "free_request.txt").write_text("\n".join([question, asked, "", *lines, ""]), encoding="utf-8")
+        task = f"Answer in at most {MOST_WORDS} words, for a clinician who must decide, from these records alone."
+        (own / "free_request.txt").write_text("\n".join([question, task, "", *lines, ""]), encoding="utf-8")
         return f"{run}: have the run's model answer {own / 'free_request.txt'} into {free}"
     words = " ".join(free.read_text(encoding="utf-8").split())
     number = len(words.split())
@@ -149,7 +153,7 @@ def make_pair(folder: Path, run: str, question: str, answer: str, records: Seque
         verdict.write_text(f"fact\tA\tB\n{PREFERRED}\t\t\n", encoding="utf-8")
     return (
         f"{run}: give {own / 'pair.txt'} and {own / 'records.jsonl'} to a third reader, for {verdict}: a line a fact "
-        f"with {TOLD}, {MISSING} or {FALSE} under A and B; last `{PREFERRED}` with A, B or {EQUAL} under A"
+        f"with {IS_TOLD}, {MISSING} or {FALSE} under A and B; last `{PREFERRED}` with A, B or {EQUAL} under A"
     )
 
 
@@ -168,8 +172,8 @@ def take_verdict(folder: Path, run: str, reader: str) -> Comparison:
         rows = list(csv.DictReader(file, delimiter="\t"))
     facts = [row for row in rows if row["fact"] != PREFERRED]
     for number, row in enumerate(facts, 2):
-        if not {row["A"], row["B"]} <= {TOLD, MISSING, FALSE}:
-            raise SystemExit(f"{path}, line {number}: under A and B stand {TOLD}, {MISSING} or {FALSE}")
+        if not {row["A"], row["B"]} <= {IS_TOLD, MISSING, FALSE}:
+            raise SystemExit(f"{path}, line {number}: under A and B stand {IS_TOLD}, {MISSING} or {FALSE}")
     [choice] = [row["A"] for row in rows if row["fact"] == PREFERRED] or [""]
     if not facts or choice not in (*SIDES, EQUAL):
         raise SystemExit(f"{path}: needs a line a fact, and one `{PREFERRED}` with A, B or {EQUAL} under A")
@@ -181,9 +185,9 @@ def take_verdict(folder: Path, run: str, reader: str) -> Comparison:
         run=run,
         reader=reader,
         facts=len(facts),
-        report_told=count(report, TOLD),
+        report_told=count(report, IS_TOLD),
         report_false=count(report, FALSE),
-        free_told=count(free, TOLD),
+        free_told=count(free, IS_TOLD),
         free_false=count(free, FALSE),
         preferred={report: "report", free: "free", EQUAL: EQUAL}[choice],
     )
@@ -197,8 +201,8 @@ def _read_key(folder: Path) -> dict[str, str]:
 def make_pairs(folder: Path, names: Sequence[str]) -> None:
     """Write the pairs of recorded runs, those of collections that are not at hand left out."""
     for name, where in find_replayable(names):
-        client, report = asyncio.run(replayed(name, where))
-        print(make_pair(folder, name, report.research_question, answer_of(report), records_shown(client)))
+        client, report = asyncio.run(replay_recorded(name, where))
+        print(make_pair(folder, name, report.research_question, answer_of(report), list_records(client)))
 
 
 def take_verdicts(folder: Path, reader: str, names: Sequence[str]) -> None:

@@ -19,9 +19,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from benchmarks import conditions
-from benchmarks.public_claims import abstracts_by_outcome, question_kinds, yes_no_questions
-from benchmarks.public_reviews import reviews
-from benchmarks.public_trials import failed_oncology_trials, trials
+from benchmarks.public_claims import measure_abstracts, measure_question_kinds, measure_yes_no_questions
+from benchmarks.public_reviews import measure_reviews
+from benchmarks.public_trials import measure_oncology_trials, measure_trials
 
 FOLDER = Path(__file__).parent / "data"
 
@@ -30,7 +30,7 @@ class Missing(Exception):
     """What a set needs, and is not there."""
 
 
-class Asked(NamedTuple):
+class SetFiles(NamedTuple):
     """What is measured on, and how."""
 
     folder: Path
@@ -47,13 +47,14 @@ class Asked(NamedTuple):
         Raises:
             Missing: none does.
         """
-        found = (path for pattern in patterns for path in sorted(self.folder.glob(pattern)))
-        if (file := next(found, None)) is None:
-            raise Missing(f"no {patterns[0]}")
-        return file
+        for pattern in patterns:
+            paths = sorted(self.folder.glob(pattern))
+            if paths:
+                return paths[0]
+        raise Missing(f"no {patterns[0]}")
 
 
-Measure = Callable[[Asked], Iterator[str]]
+Measure = Callable[[SetFiles], Iterator[str]]
 
 
 class BenchmarkSet(NamedTuple):
@@ -64,25 +65,25 @@ class BenchmarkSet(NamedTuple):
     measure: Measure
 
 
-def measure_conditions(asked: Asked) -> Iterator[str]:
+def measure_conditions(files: SetFiles) -> Iterator[str]:
     """Whole runs on conditions by seed; the tables that are not there are told."""
-    tables, missing = conditions.read_tables(asked.folder)
+    tables, missing = conditions.read_tables(files.folder)
     if not tables.drawn:
         raise Missing(f"no {' or '.join(missing)}")
-    world = None if asked.library else asked.file("world*.jsonl.gz")
-    yield from (f"    without {each}" for each in missing)
-    with conditions.library_at(asked.library, world, asked.unlearnt) as library:
-        yield from conditions.measure(library, tables, keep=asked.keep)
+    world = None if files.library else files.file("world*.jsonl.gz")
+    yield from (f"    without {pattern}" for pattern in missing)
+    with conditions.open_unlearnt_library(files.library, world, files.unlearnt) as library:
+        yield from conditions.measure(library, tables, keep=files.keep)
 
 
 def run_module(name: str, *patterns: str, needs: str = "", whole_folder: bool = False) -> Measure:
     """A set that a module of its own measures, in a process of its own."""
 
-    def measure(asked: Asked) -> Iterator[str]:
-        file = asked.file(*patterns)
+    def measure(files: SetFiles) -> Iterator[str]:
+        file = files.file(*patterns)
         if needs and importlib.util.find_spec(needs) is None:
             raise Missing(f"the package {needs} is not installed")
-        command = [sys.executable, "-m", f"benchmarks.{name}", str(asked.folder if whole_folder else file)]
+        command = [sys.executable, "-m", f"benchmarks.{name}", str(files.folder if whole_folder else file)]
         with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as running:  # noqa: S603
             assert running.stdout is not None
             yield from (f"    {line.rstrip()}" for line in running.stdout)
@@ -96,29 +97,29 @@ SETS = (
     BenchmarkSet(
         "clinifact",
         "https://github.com/ds4dh/CliniFact, data/processed/primary_outcome_publication_dataset",
-        lambda asked: trials(asked.file("clinifact*.jsonl.gz", "test_set.csv")),
+        lambda files: measure_trials(files.file("clinifact*.jsonl.gz", "test_set.csv")),
     ),
     BenchmarkSet(
         "oncology",
         "the oncology trials of CliniFact",
-        lambda asked: failed_oncology_trials(asked.file("clinifact*.jsonl.gz", "test_set.csv")),
+        lambda files: measure_oncology_trials(files.file("clinifact*.jsonl.gz", "test_set.csv")),
     ),
     BenchmarkSet(
         "medevidence",
         "https://github.com/zy-f/med-evidence, run-med-evidence/datasets/med-evidence-abstract.jsonl",
-        lambda asked: reviews(asked.file("medevidence*.jsonl.gz", "med-evidence*.jsonl*")),
+        lambda files: measure_reviews(files.file("medevidence*.jsonl.gz", "med-evidence*.jsonl*")),
     ),
     BenchmarkSet(
         "evidence-inference",
         "https://github.com/jayded/evidence-inference, annotations of version 2",
-        lambda asked: abstracts_by_outcome(asked.file("evidence_inference*.jsonl.gz")),
+        lambda files: measure_abstracts(files.file("evidence_inference*.jsonl.gz")),
     ),
     BenchmarkSet(
         "pubmedqa",
         "https://github.com/pubmedqa/pubmedqa, data/ori_pqal.json",
-        lambda asked: yes_no_questions(asked.file("pubmedqa*.json.gz", "ori_pqal.json")),
+        lambda files: measure_yes_no_questions(files.file("pubmedqa*.json.gz", "ori_pqal.json")),
     ),
-    BenchmarkSet("questions", "BioASQ, as below", lambda asked: question_kinds(asked.file("bioasq*.jsonl.gz"))),
+    BenchmarkSet("questions", "BioASQ, as below", lambda files: measure_question_kinds(files.file("bioasq*.jsonl.gz"))),
     BenchmarkSet(
         "retrieval",
         "BioASQ's files with snippets (http://participants-area.bioasq.org, 7b to 9b)",
@@ -143,34 +144,36 @@ def main() -> int:
     parser.add_argument(
         "--unlearnt", action="store_true", help="leave out of it the records that the reader learnt from"
     )
-    parser.add_argument("--only", nargs="+", choices=[each.name for each in SETS], help="sets to measure")
+    parser.add_argument(
+        "--only", nargs="+", choices=[benchmark_set.name for benchmark_set in SETS], help="sets to measure"
+    )
     parser.add_argument("--keep", type=Path, help="keep reports on conditions there, and take them from there")
-    given = parser.parse_args()
-    asked = Asked(given.folder, given.library, given.unlearnt, given.keep)
+    options = parser.parse_args()
+    files = SetFiles(options.folder, options.library, options.unlearnt, options.keep)
     measured = 0
     failed = 0
-    for each in SETS:
-        if given.only and each.name not in given.only:
+    for benchmark_set in SETS:
+        if options.only and benchmark_set.name not in options.only:
             continue
         began = time.monotonic()
         lines = 0
         try:
-            for line in each.measure(asked):
+            for line in benchmark_set.measure(files):
                 if not lines:
-                    print(f"{each.name}:")
+                    print(f"{benchmark_set.name}:")
                 lines += 1
                 print(line, flush=True)
         except Missing as missing:
-            print(f"{each.name}: not measured, {missing}; from {each.source}", flush=True)
+            print(f"{benchmark_set.name}: not measured, {missing}; from {benchmark_set.source}", flush=True)
             continue
         except Exception as error:  # noqa: BLE001  one set's failure is no other's
             failed += 1
-            print(f"{each.name}: not measured, {type(error).__name__}: {error}", flush=True)
+            print(f"{benchmark_set.name}: not measured, {type(error).__name__}: {error}", flush=True)
             continue
         measured += 1
         print(f"    ({time.monotonic() - began:.0f} s)", flush=True)
     if not measured and not failed:
-        print(f"nothing measured: put the files named above into {asked.folder}, or name a folder that holds them")
+        print(f"nothing measured: put the files named above into {files.folder}, or name a folder that holds them")
     return int(failed > 0)
 
 

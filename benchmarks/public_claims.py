@@ -19,11 +19,12 @@ import gzip
 import hashlib
 import json
 import re
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
 from benchmarks.labels import read_lines
-from benchmarks.public_reviews import Comparison, direction_of, read_effect
+from benchmarks.public_reviews import Comparison, find_direction, read_effect
 
 from willowbark.tools.appraisal.appraised import load_reader
 from willowbark.tools.lexicon import find_conditions, find_drugs
@@ -40,15 +41,16 @@ _DIRECTIONS = {
 _ANSWERS = {"supports": "yes", "contradicts": "no"}
 
 
-def macro_f1(pairs: list[tuple[str, str]]) -> float:
-    """The mean F1 of the classes that are due, in percent."""
-    names = sorted({due for due, _ in pairs})
-    hits = {name: sum(due == given == name for due, given in pairs) for name in names}
-    marks = [2 * hits[n] / max(1, sum(d == n for d, _ in pairs) + sum(g == n for _, g in pairs)) for n in names]
-    return 100 * sum(marks) / len(names)
+def compute_macro_f1(pairs: list[tuple[str, str]]) -> float:
+    """The mean F1 of the true classes, in percent; pairs of truth and answer."""
+    hits = Counter(truth for truth, answer in pairs if truth == answer)
+    truths = Counter(truth for truth, _ in pairs)
+    answers = Counter(answer for _, answer in pairs)
+    scores = [2 * hits[name] / max(1, truths[name] + answers[name]) for name in sorted(truths)]
+    return 100 * sum(scores) / len(scores)
 
 
-def abstracts_by_outcome(file: Path) -> Iterator[str]:
+def measure_abstracts(file: Path) -> Iterator[str]:
     """Accuracy and macro-F1 of evidence inference; an effect that is not told counts as no difference."""
     pairs = []
     silent = 0
@@ -57,42 +59,45 @@ def abstracts_by_outcome(file: Path) -> Iterator[str]:
             continue
         title, _, body = row["text"].strip().removeprefix("TITLE:").strip().partition("\n")
         abstract = _HEADING.sub(lambda heading: f"\n{heading[1].title()}: ", body.replace("ABSTRACT.", "")).strip()
-        asked = Comparison(row["intervention"], row["comparator"], row["outcome"])
-        reading = read_effect(title.strip(), abstract, asked)
-        told = direction_of(reading.effect, asked.outcome) if reading else None
-        silent += told is None
-        pairs.append((_DIRECTIONS.get(row["label"], "no difference"), told or "no difference"))
-    right = sum(due == given for due, given in pairs)
+        comparison = Comparison(row["intervention"], row["comparator"], row["outcome"])
+        reading = read_effect(title.strip(), abstract, comparison)
+        direction = find_direction(reading.effect, comparison.outcome) if reading else None
+        silent += direction is None
+        pairs.append((_DIRECTIONS.get(row["label"], "no difference"), direction or "no difference"))
+    right = sum(truth == answer for truth, answer in pairs)
     yield (
-        f"    {len(pairs)} prompts, from the abstract: {right / len(pairs):.1%} right, macro-F1 {macro_f1(pairs):.1f}; "
-        f"no effect told in {silent}"
+        f"    {len(pairs)} prompts, from the abstract: {right / len(pairs):.1%} right, "
+        f"macro-F1 {compute_macro_f1(pairs):.1f}; no effect told in {silent}"
     )
 
 
-def yes_no_questions(file: Path) -> Iterator[str]:
+def measure_yes_no_questions(file: Path) -> Iterator[str]:
     """Accuracy and macro-F1 of those PubMedQA questions that name a drug and a condition."""
     with gzip.open(file, "rt", encoding="utf-8") if file.suffix == ".gz" else file.open(encoding="utf-8") as opened:
         rows = json.load(opened)
     pairs = []
     for row in rows.values() if isinstance(rows, dict) else rows:
         question = row["QUESTION"]
-        drug, condition = (next((m.name for m in find(question)), None) for find in (find_drugs, find_conditions))
-        if drug and condition:
-            reading = load_reader().read_document(Document(question, "\n".join(row["CONTEXTS"])), drug, condition)
+        drugs = find_drugs(question)
+        conditions = find_conditions(question)
+        if drugs and conditions:
+            document = Document(question, "\n".join(row["CONTEXTS"]))
+            reading = load_reader().read_document(document, drugs[0].name, conditions[0].name)
             pairs.append((row["final_decision"], _ANSWERS.get(reading.verdict, "maybe")))
-    right = sum(due == given for due, given in pairs)
+    right = sum(truth == answer for truth, answer in pairs)
     yield (
         f"    {len(pairs)} of {len(rows)} questions name a drug and a condition: {right / len(pairs):.1%} right, "
-        f"macro-F1 {macro_f1(pairs):.1f}; published, all questions: a person 78.0 % (72.2), tuned BioBERT 68.1 % (52.7)"
+        f"macro-F1 {compute_macro_f1(pairs):.1f}; published, all questions: a person 78.0 % (72.2), "
+        "tuned BioBERT 68.1 % (52.7)"
     )
 
 
-def question_kinds(file: Path) -> Iterator[str]:
+def measure_question_kinds(file: Path) -> Iterator[str]:
     """How many kinds are told right, and a line for each that is not; its table calls `uses` `treat`."""
     lines = (line for line in KINDS.read_text(encoding="utf-8").splitlines() if not line.startswith("#"))
-    due = {row["id"]: row["kinds"].split("|") for row in csv.DictReader(lines, delimiter="\t")}
-    asked = {row["id"]: row["body"] for row in read_lines(file) if row["id"] in due}
-    told = {number: parse_question(body).kind for number, body in asked.items()}
-    wrong = [number for number in asked if told[number].replace("uses", "treat") not in due[number]]
-    yield f"    {len(asked) - len(wrong)} of {len(asked)} kinds right"
-    yield from (f"        {told[each]}, not {' or '.join(due[each])}: {asked[each]}" for each in wrong)
+    expected = {row["id"]: row["kinds"].split("|") for row in csv.DictReader(lines, delimiter="\t")}
+    bodies = {row["id"]: row["body"] for row in read_lines(file) if row["id"] in expected}
+    kinds = {number: parse_question(body).kind for number, body in bodies.items()}
+    wrong = [number for number in bodies if kinds[number].replace("uses", "treat") not in expected[number]]
+    yield f"    {len(bodies) - len(wrong)} of {len(bodies)} kinds right"
+    yield from (f"        {kinds[number]}, not {' or '.join(expected[number])}: {bodies[number]}" for number in wrong)

@@ -21,6 +21,7 @@ A file holds one question a line, as the source's `.jsonl` has them: `question`,
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -33,10 +34,10 @@ from willowbark.tools.lexicon.drugs import belongs_to_class
 from willowbark.tools.lexicon.matching import content_words
 from willowbark.tools.questions import parse_question
 from willowbark.tools.reading.document import Document
-from willowbark.tools.reading.encoder import encoder
+from willowbark.tools.reading.encoder import load_encoder
 from willowbark.tools.reading.fields import FIELDS
-from willowbark.tools.reading.learned import weights
-from willowbark.tools.reading.outcomes import higher_is_better
+from willowbark.tools.reading.learned import load_weights
+from willowbark.tools.reading.outcomes import is_higher_better
 from willowbark.tools.reading.reading import Effect, Reading
 from willowbark.tools.reading.view import View
 from willowbark.tools.records.evidence import Citation, Evidence
@@ -73,81 +74,89 @@ def compare(question: str) -> Comparison | None:
     >>> compare("Is the risk of stroke at two years higher, lower, or the same when comparing aspirin to placebo?")
     Comparison(intervention='aspirin', comparator='placebo', outcome='stroke')
     """
-    told = _QUESTION.match(question.replace("‐", "-"))
-    if told is None:
+    match = _QUESTION.match(question.replace("‐", "-"))
+    if match is None:
         return None
-    outcome = _WHEN.sub("", _MEASURED.sub("", told["outcome"])).strip()
-    return Comparison(told["intervention"].strip(), told["comparator"].strip(), outcome)
+    outcome = _WHEN.sub("", _MEASURED.sub("", match["outcome"])).strip()
+    return Comparison(match["intervention"].strip(), match["comparator"].strip(), outcome)
 
 
-def name_in(document: Document, asked: Comparison) -> str | None:
+def find_name(document: Document, comparison: Comparison) -> str | None:
     """What a study calls the intervention: a drug, one of its class, or most of the question's words; None for none."""
-    given = {mention.name for mention in find_drugs(asked.intervention)}
-    wanted = given - {mention.name for mention in find_drugs(asked.comparator)} or given
-    named = Counter(name for name, _, _ in document.drugs)
-    classes = [mention.name for mention in find_drug_classes(asked.intervention)]
-    of_class = (name for name, _ in named.most_common() if belongs_to_class(name, (), classes))
-    if name := next((name for name, _ in named.most_common() if name in wanted), None) or next(of_class, None):
-        return name
-    text = f" {_plain(document.whole)} "
-    compared = f" {_plain(asked.comparator)} "
-    phrases = [_plain(part) for part in re.split(r"[()]", asked.intervention)]
-    runs = (
-        " ".join(words[first : first + length])
-        for words in map(str.split, phrases)
-        for length in range(len(words), 0, -1)
-        for first in range(len(words) - length + 1)
-    )
+    interventions = {mention.name for mention in find_drugs(comparison.intervention)}
+    distinct = interventions - {mention.name for mention in find_drugs(comparison.comparator)} or interventions
+    classes = [mention.name for mention in find_drug_classes(comparison.intervention)]
+    names = [name for name, _ in Counter(name for name, _, _ in document.drugs).most_common()]
+    fitting = [name for name in names if name in distinct]
+    fitting += [name for name in names if belongs_to_class(name, (), classes)]
+    if fitting:
+        return fitting[0]
+    text = f" {_simplify(document.whole)} "
+    compared = f" {_simplify(comparison.comparator)} "
+    parts = re.split(r"[()]", comparison.intervention)
+    runs = chain.from_iterable(_list_runs(_simplify(part).split()) for part in parts)
     fit = [run for run in runs if f" {run} " in text and f" {run} " not in compared and content_words(run)]
     return max(fit, key=len, default=None)
 
 
-def _plain(text: str) -> str:
+def _list_runs(words: Sequence[str]) -> Iterator[str]:
+    """List all that stands side by side of some words, the longest first."""
+    for length in range(len(words), 0, -1):
+        for first in range(len(words) - length + 1):
+            yield " ".join(words[first : first + length])
+
+
+def _simplify(text: str) -> str:
     return " ".join(re.findall(r"[\w-]+", text.lower().replace("‐", "-")))
 
 
-def read_effect(title: str, abstract: str, asked: Comparison, condition: str | None = None) -> Reading | None:
+def read_effect(title: str, abstract: str, comparison: Comparison, condition: str | None = None) -> Reading | None:
     """What the default reader says of the intervention on the outcome.
 
     Args:
         title: of the study.
         abstract: of the study.
-        asked: what is compared.
+        comparison: what is compared.
         condition: read for where no effect on the outcome is told; None for none.
 
     Returns:
         Some effect; None where the study does not name the intervention.
     """
     document = Document(title, abstract)
-    if (name := name_in(document, asked)) is None:
+    name = find_name(document, comparison)
+    if name is None:
         return None
-    readings = [load_reader().read_document(document, name, each) for each in (asked.outcome, condition) if each]
-    if told := next((reading for reading in readings if reading.effect in _EFFECTS), None):
-        return told
-    states = encoder().of_view(View(document, name, asked.outcome))
-    chances = dict(zip(FIELDS["effect"], weights().probabilities(states, document.zones)["effect"], strict=True))
-    return readings[0].model_copy(update={"effect": max(_EFFECTS, key=lambda each: chances[each])})
+    readings = []
+    for condition_read in filter(None, (comparison.outcome, condition)):
+        reading = load_reader().read_document(document, name, condition_read)
+        readings.append(reading)
+    with_effect = [reading for reading in readings if reading.effect in _EFFECTS]
+    if with_effect:
+        return with_effect[0]
+    states = load_encoder().encode(View(document, name, comparison.outcome))
+    chances = dict(zip(FIELDS["effect"], load_weights().probabilities(states, document.zones)["effect"], strict=True))
+    return readings[0].model_copy(update={"effect": max(_EFFECTS, key=lambda effect: chances[effect])})
 
 
-def direction_of(effect: Effect, outcome: str) -> str:
+def find_direction(effect: Effect, outcome: str) -> str:
     """An effect for the patient as higher, lower or no difference of an outcome.
 
     An outcome of which nobody says whether more is good counts as bad, as events and symptoms are.
     """
     if effect == "no_difference":
         return "no difference"
-    return "higher" if (effect == "better") == bool(higher_is_better(outcome)) else "lower"
+    return "higher" if (effect == "better") == bool(is_higher_better(outcome)) else "lower"
 
 
-def certainty_of(studies: Sequence[tuple[Evidence, Reading]], agreeing: Effect, asked: Comparison) -> str:
+def rate_certainty(studies: Sequence[tuple[Evidence, Reading]], agreeing: Effect, comparison: Comparison) -> str:
     """The certainty of a finding, by the product's own appraisal of studies that compare what the review asked.
 
     Args:
         studies: each with its reading.
         agreeing: the effect that was found; studies with it are taken as support, others as against.
-        asked: what is compared.
+        comparison: what is compared.
     """
-    question = parse_question(f"Does {asked.intervention} change {asked.outcome}?")
+    question = parse_question(f"Does {comparison.intervention} change {comparison.outcome}?")
     items = []
     for record, reading in studies:
         item = appraise_record(record, reading.drug, question, Readings(given=[reading])).item
@@ -159,47 +168,47 @@ def certainty_of(studies: Sequence[tuple[Evidence, Reading]], agreeing: Effect, 
 
 def answer(row: Mapping[str, Any]) -> tuple[str, str]:
     """The answer to a question, and its certainty."""
-    asked = compare(row["question"])
-    if asked is None:
+    comparison = compare(row["question"])
+    if comparison is None:
         return "insufficient data", "very low"
     sizes = Counter[Effect]()
     studies = list[tuple[Evidence, Reading]]()
     for pmid, source in row["sources"].items():
-        record = _record(pmid, source)
+        record = _make_record(pmid, source)
         condition = next((mention.name for mention in find_conditions(source["title"])), None)
-        reading = read_effect(source["title"], source["content"] or "", asked, condition)
+        reading = read_effect(source["title"], source["content"] or "", comparison, condition)
         if reading:
             sizes[reading.effect] += reading.participants or UNKNOWN_SIZE
             studies.append((record, reading.model_copy(update={"key": record.key})))
     if not sizes:
         return "insufficient data", "very low"
     effect = sizes.most_common(1)[0][0]
-    certainty = certainty_of(studies, effect, asked)
+    certainty = rate_certainty(studies, effect, comparison)
     if certainty == "very low":
         return "uncertain effect", certainty
-    return direction_of(effect, asked.outcome), certainty
+    return find_direction(effect, comparison.outcome), certainty
 
 
-def _record(pmid: str, source: Mapping[str, Any]) -> Evidence:
+def _make_record(pmid: str, source: Mapping[str, Any]) -> Evidence:
     cited = Citation(source="pubmed", title=source["title"], url=f"https://pubmed.ncbi.nlm.nih.gov/{pmid}/")
     text = f"{source['title']}\n\n{source['content']}" if source["content"] else source["title"]
     return Evidence(content=text, citation=cited, metadata={"pmid": pmid, "has_abstract": bool(source["content"])})
 
 
-def reviews(file: Path) -> Iterator[str]:
+def measure_reviews(file: Path) -> Iterator[str]:
     """How many answers and certainties are those of the reviews."""
     rows = list(read_lines(file))
-    told = [(row, *answer(row)) for row in rows]
-    right = sum(row["answer"] == said for row, said, _ in told)
+    answered = [(row, *answer(row)) for row in rows]
+    right = sum(row["answer"] == answer for row, answer, _ in answered)
     yield (
-        f"    answers: {right} of {len(told)} right ({right / len(told):.1%}); published: 63 % or less, the best of 24 "
-        "language models"
+        f"    answers: {right} of {len(answered)} right ({right / len(answered):.1%}); published: 63 % or less, "
+        "the best of 24 language models"
     )
-    for name, due in Counter(row["answer"] for row in rows).most_common():
-        given = sum(said == name for _, said, _ in told)
-        hit = sum(row["answer"] == said == name for row, said, _ in told)
-        yield f"        {name}: {hit} of {due}, told {given}"
-    rated = [(row["evidence_certainty"], level) for row, _, level in told if row["evidence_certainty"]]
-    far = [abs(LEVELS.index(due) - LEVELS.index(level)) for due, level in rated]
-    near = sum(each <= 1 for each in far)
+    for name, count in Counter(row["answer"] for row in rows).most_common():
+        answered_so = sum(answer == name for _, answer, _ in answered)
+        hit = sum(row["answer"] == answer == name for row, answer, _ in answered)
+        yield f"        {name}: {hit} of {count}, told {answered_so}"
+    rated = [(row["evidence_certainty"], level) for row, _, level in answered if row["evidence_certainty"]]
+    far = [abs(LEVELS.index(rating) - LEVELS.index(level)) for rating, level in rated]
+    near = sum(distance <= 1 for distance in far)
     yield f"    certainty within one level: {near} of {len(far)} ({near / len(far):.1%}), the same {far.count(0)}"

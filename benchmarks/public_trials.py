@@ -37,8 +37,8 @@ COLUMNS = {
     "comparator": "comparator_group_title",
 }
 """Our names of the source's columns."""
-MET = "1"
-NOT_MET = "0"
+OUTCOME_MET = "1"
+OUTCOME_NOT_MET = "0"
 ANOTHER = "2"
 _PLACEBO = re.compile(r"\b(?:placebos?|sham|vehicle|dummy)\b", re.IGNORECASE)
 _PARTS = re.compile(r"[+&;]|\b(?:plus|and|with)\b", re.IGNORECASE)
@@ -71,26 +71,30 @@ class Trial(NamedTuple):
 def read_trials(file: Path) -> list[Trial]:
     """The papers of a file."""
     if file.suffix != ".csv":
-        return [_trial(row) for row in read_lines(file)]
+        return [_make_trial(row) for row in read_lines(file)]
     with file.open(encoding="utf-8", newline="") as opened:
-        return [_trial({ours: row[theirs] for ours, theirs in COLUMNS.items()}) for row in csv.DictReader(opened)]
+        return list(map(_make_trial, map(_rename_columns, csv.DictReader(opened))))
 
 
-def _trial(row: Mapping[str, Any]) -> Trial:
+def _rename_columns(row: Mapping[str, str]) -> dict[str, str]:
+    return {ours: row[theirs] for ours, theirs in COLUMNS.items()}
+
+
+def _make_trial(row: Mapping[str, Any]) -> Trial:
     group = row["group"]
     comparator = row["comparator"]
     if _PLACEBO.search(group) and not _PLACEBO.search(comparator):
         group, comparator = comparator, group  # registered the other way round
-    given = " ; ".join(part for part in _PARTS.split(comparator) if not _PLACEBO.search(part))
-    beside = {mention.name for mention in find_drugs(given)}
-    named = (m.name for text in (group, row["title"]) for m in find_drugs(text) if m.name not in beside)
-    conditions = (m.name for text in (row["title"], row["outcome"]) for m in find_conditions(text))
-    drug = next(named, None)
-    condition = next(conditions, None)
+    active_comparator = " ; ".join(part for part in _PARTS.split(comparator) if not _PLACEBO.search(part))
+    comparator_drugs = {mention.name for mention in find_drugs(active_comparator)}
+    drugs = [mention.name for mention in (*find_drugs(group), *find_drugs(row["title"]))]
+    conditions = [mention.name for mention in (*find_conditions(row["title"]), *find_conditions(row["outcome"]))]
+    drug = next((name for name in drugs if name not in comparator_drugs), None)
+    condition = next(iter(conditions), None)
     own = {mention.name for mention in find_drugs(group)}
     inert = bool(_PLACEBO.search(comparator) or _NOTHING.search(comparator))
     oncology = bool(_CANCER.search(condition or "") or _CANCER.search(row["title"]))
-    against_nothing = drug is not None and inert and beside <= own | {drug}
+    against_nothing = drug is not None and inert and comparator_drugs <= own | {drug}
     return Trial(row["label"], row["title"], row["text"], drug, condition, against_nothing, oncology)
 
 
@@ -101,16 +105,16 @@ def read_trial(trial: Trial) -> Reading | None:
     return load_reader().read_document(Document(trial.title, trial.text), trial.drug, trial.condition)
 
 
-def told_outcome(reading: Reading | None) -> str:
+def classify_outcome(reading: Reading | None) -> str:
     """The class that a reading amounts to: met, not met, or neither, which stands for another paper."""
     if reading is None:
         return ANOTHER
     if reading.primary != "not_reported":
-        return MET if reading.primary == "met" else NOT_MET
-    return {"supports": MET, "contradicts": NOT_MET}.get(reading.verdict, ANOTHER)
+        return OUTCOME_MET if reading.primary == "met" else OUTCOME_NOT_MET
+    return {"supports": OUTCOME_MET, "contradicts": OUTCOME_NOT_MET}.get(reading.verdict, ANOTHER)
 
 
-def told_verdict(reading: Reading | None) -> str:
+def find_shown_verdict(reading: Reading | None) -> str:
     """The verdict that a report would show: one that is not sure is none."""
     return reading.verdict if reading is not None and reading.sure else "none"
 
@@ -118,47 +122,51 @@ def told_verdict(reading: Reading | None) -> str:
 Pairs = Sequence[tuple[Trial, Reading | None]]
 
 
-def trials(file: Path) -> Iterator[str]:
+def measure_trials(file: Path) -> Iterator[str]:
     """Figures of all papers, and of the failed trials against placebo or nothing."""
-    read = [(trial, read_trial(trial)) for trial in read_trials(file)]
-    own = [(trial, told_outcome(reading)) for trial, reading in read if trial.label != ANOTHER]
-    every = [(trial, told_outcome(reading)) for trial, reading in read]
-    right, told = (sum(t.label == said for t, said in each) for each in (own, every))
-    not_told = sum(said == ANOTHER for _, said in own)
-    unread = sum(reading is None for trial, reading in read if trial.label != ANOTHER)
+    readings = [(trial, read_trial(trial)) for trial in read_trials(file)]
+    own = [(trial, classify_outcome(reading)) for trial, reading in readings if trial.label != ANOTHER]
+    every = [(trial, classify_outcome(reading)) for trial, reading in readings]
+    right = sum(trial.label == outcome for trial, outcome in own)
+    right_of_all = sum(trial.label == outcome for trial, outcome in every)
+    unclassified = sum(outcome == ANOTHER for _, outcome in own)
+    unread = sum(reading is None for trial, reading in readings if trial.label != ANOTHER)
     put = len(own) - unread
     yield (
         f"    primary outcome significant or not: {right} of {len(own)} right ({right / len(own):.1%}); {unread} name "
-        f"no known drug or condition, of the others {right / put:.1%}; not told {not_told}, of those told "
-        f"{right / max(1, len(own) - not_told):.1%}"
+        f"no known drug or condition, of the others {right / put:.1%}; not told {unclassified}, of those told "
+        f"{right / max(1, len(own) - unclassified):.1%}"
     )
     yield (
-        f"    three classes, what is not told as another paper: {told} of {len(every)} ({told / len(every):.1%}); "
+        f"    three classes, what is not told as another paper: {right_of_all} of {len(every)} "
+        f"({right_of_all / len(every):.1%}); "
         "published, other papers of the same set: BioBERT 80.2 %, Llama3-70B 53.6 %"
     )
-    yield from _failures([each for each in read if each[0].against_nothing], "trials against placebo or nothing")
+    against_nothing = [(trial, reading) for trial, reading in readings if trial.against_nothing]
+    yield from _measure_failures(against_nothing, "trials against placebo or nothing")
 
 
-def failed_oncology_trials(file: Path) -> Iterator[str]:
+def measure_oncology_trials(file: Path) -> Iterator[str]:
     """The same for CliniFact's trials in cancer.
 
     The published set on the success of oncology trials, where GPT-4o decides 93.5 % (Windisch and others), is not read
     here: these are the rows of CliniFact whose condition or title names a cancer, whatever they were compared with.
     """
-    read = [(trial, read_trial(trial)) for trial in read_trials(file) if trial.oncology and trial.label != ANOTHER]
-    yield from _failures(read, "trials in cancer, against anything")
+    readings = [(trial, read_trial(trial)) for trial in read_trials(file) if trial.oncology and trial.label != ANOTHER]
+    yield from _measure_failures(readings, "trials in cancer, against anything")
 
 
-def _failures(read: Pairs, what: str) -> Iterator[str]:
+def _measure_failures(readings: Pairs, what: str) -> Iterator[str]:
     """How failed trials are told, and how many of those told as failed did fail; shown, and as the reader leans."""
-    known = [(trial, reading) for trial, reading in read if trial.drug and trial.label != ANOTHER]
-    for shown in (True, False):
-        told = [(t, told_verdict(r) if shown or r is None else r.verdict) for t, r in known]
-        failed = Counter(said for trial, said in told if trial.label == NOT_MET)
-        against = [trial.label for trial, said in told if said == "contradicts"]
-        met = Counter(said for trial, said in told if trial.label == MET)
+    named_trials = [(trial, reading) for trial, reading in readings if trial.drug and trial.label != ANOTHER]
+    for as_shown in (True, False):
+        verdicts = [(t, find_shown_verdict(r) if as_shown or r is None else r.verdict) for t, r in named_trials]
+        failed = Counter(verdict for trial, verdict in verdicts if trial.label == OUTCOME_NOT_MET)
+        against = [trial.label for trial, verdict in verdicts if verdict == "contradicts"]
+        successes = Counter(verdict for trial, verdict in verdicts if trial.label == OUTCOME_MET)
         yield (
-            f"    {what}, {'as shown' if shown else 'at any probability'}: {failed.total()} failed, told as failed "
+            f"    {what}, {'as shown' if as_shown else 'at any probability'}: {failed.total()} failed, told as failed "
             f"{failed['contradicts']}, as supporting {failed['supports']}; told as failed, rightly "
-            f"{against.count(NOT_MET)} of {len(against)}; {met.total()} met, told as supporting {met['supports']}"
+            f"{against.count(OUTCOME_NOT_MET)} of {len(against)}; {successes.total()} met, told as supporting "
+            f"{successes['supports']}"
         )

@@ -11,7 +11,7 @@ from willowbark.agents.report.model import ResearchReport
 from willowbark.teams.run.example import LABEL
 
 README = Path(__file__).parent.parent / "README.md"
-SHOWN = 3  # parts of the first screen, where no model wrote
+MOST_PARTS = 3  # parts of the first screen, where no model wrote
 WORDS = 110  # of a written answer: whole sentences, as many as fit
 
 
@@ -19,21 +19,24 @@ def write_excerpt(report: ResearchReport) -> str:
     """The beginning of a report's written answer with who wrote and checked it, or the first parts of its screen."""
     if report.written is not None and report.written.answer:
         return quote_answer(report.written)
-    parts = [part for part in report.summary_parts if part.label != LABEL][:SHOWN]
+    parts = [part for part in report.summary_parts if part.label != LABEL][:MOST_PARTS]
     lines = [f"> **{part.label}:** {part.text}" if part.label else f"> {part.text}" for part in parts]
     return "\n>\n".join(lines) + "\n"
 
 
 def quote_answer(written: WrittenAnswer) -> str:
     """The first whole sentences of a written answer, with the records that each rests on, and its provenance."""
-    sentences = list[str]()
+    lines = list[str]()
     words = 0
-    for sentence in written.answer:
-        words += len(sentence.text.split())
-        if sentences and words > WORDS:
-            break
-        sentences.append(f"{sentence.text} [{', '.join(sentence.citations)}]")
-    return f"> {' '.join(sentences)} …\n>\n> *{written.provenance}*\n"
+    for heading, sentences in written.parts():
+        mark = "- " if heading else ""
+        quoted = list[str]()
+        for sentence in sentences:
+            words += len(sentence.text.split())
+            if words <= WORDS or not lines:
+                quoted.append(f"> {mark}{sentence.text} [{', '.join(sentence.citations)}]")
+        lines += [f"> **{heading}**", ">", *quoted, ">"] if heading and quoted else [*quoted, ">"] if quoted else []
+    return "\n".join([*lines, "> …", ">", f"> *{written.provenance}*", ""])
 
 
 def main() -> None:

@@ -20,11 +20,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from willowbark.agents.assessment import AssessmentRequest, progress
+from willowbark.agents.assessment import AssessmentRequest, count_progress
 from willowbark.agents.baseline.assessing import plan_round
 from willowbark.agents.findings import Specialist
 from willowbark.teams.config import DEPTHS, PAGES, Depth
-from willowbark.tools.appraisal.candidates import Candidate, on_condition, wanted_drugs
+from willowbark.tools.appraisal.candidates import Candidate, is_on_condition, list_wanted_drugs
 from willowbark.tools.appraisal.certainty import appraise_candidate
 from willowbark.tools.http.endpoints import Endpoints
 from willowbark.tools.http.transport import Transport
@@ -125,7 +125,7 @@ def candidates_in(asked: Question, pool: Sequence[Evidence]) -> list[Candidate]:
     """Return the drugs that records on the condition name as candidates with a verdict, the most named first."""
     keys: dict[str, list[str]] = {}
     for record in pool:
-        for drug in wanted_drugs(record, asked) if on_condition(record, asked) else ():
+        for drug in list_wanted_drugs(record, asked) if is_on_condition(record, asked) else ():
             keys.setdefault(drug, []).append(record.key)
     none = appraise_candidate([])
     ordered = sorted(keys.items(), key=lambda each: (-len(each[1]), each[0]))
@@ -148,7 +148,7 @@ async def searched(question: str, transport: Transport, depth: Depth) -> list[st
             reply = await _next_page(_SOURCES[name](transport), preprocess_query(query), size, replies)
             replies += [] if reply is None else [reply]
         pool = merge([record for reply in replies for record in reply.records])
-        state = progress(replies, pool, most)
+        state = count_progress(replies, pool, most)
         request = AssessmentRequest(
             question=question,
             iteration=iteration,

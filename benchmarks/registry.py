@@ -15,11 +15,12 @@ import hashlib
 import json
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from itertools import chain
 from pathlib import Path
 from typing import Literal
 
-from willowbark.tools.appraisal import Direction, PostedFinding, posted_finding
-from willowbark.tools.reading.outcomes import posted_number
+from willowbark.tools.appraisal import Direction, PostedFinding, find_posted_result
+from willowbark.tools.reading.outcomes import parse_posted_number
 from willowbark.tools.reading.registered import read_registered_trial
 from willowbark.tools.records.evidence import Evidence
 from willowbark.tools.records.study import Study
@@ -27,7 +28,7 @@ from willowbark.tools.sources.studies.clinicaltrials import parse_study
 
 LABELS = Path(__file__).parent / "labels" / "registry_results.tsv"
 Part = Literal["open", "apart"]
-TOLD = ("contradicts", "supports", "missed", "mixed")
+SAYS_SOMETHING = ("contradicts", "supports", "missed", "mixed")
 
 
 def part_of(number: str) -> Part:
@@ -45,7 +46,7 @@ def read_trials(path: Path, part: Part | None) -> Iterator[tuple[Evidence, Study
                 yield record, study
 
 
-def word_of(finding: PostedFinding) -> str:
+def find_word(finding: PostedFinding) -> str:
     """Return what a finding says of a drug, in one word."""
     if finding.missed_primary:
         return "missed"
@@ -58,9 +59,9 @@ def count_estimates(record: Evidence, study: Study) -> tuple[int, int]:
     """Count the estimates posted for two groups of a primary outcome, and those that the study carries."""
     results = record.trial.results if record.trial else None
     outcomes = results.get("primary_outcomes", ()) if results else ()
-    analyses = [analysis for outcome in outcomes for analysis in outcome.get("analyses", ())]
+    analyses = chain.from_iterable(outcome.get("analyses", ()) for outcome in outcomes)
     pairs = [analysis for analysis in analyses if len(analysis.get("groups", ())) == 2]
-    posted = sum(posted_number(analysis.get("effect_value")) is not None for analysis in pairs)
+    posted = sum(parse_posted_number(analysis.get("effect_value")) is not None for analysis in pairs)
     carried = sum(
         row.versus is not None and row.estimate is not None and row.estimate.value is not None
         for row in study.comparisons
@@ -94,19 +95,19 @@ def main() -> None:
         posted += own[0]
         carried += own[1]
         unread += any(row.favours is None and row.endpoint == "efficacy" for row in study.comparisons)
-        for drug in sorted({drug for arm in study.arms for drug in arm.drugs}):
-            finding = posted_finding(record, drug)
-            word = word_of(finding) if finding else "nothing"
+        for drug in sorted(set(chain.from_iterable(arm.drugs for arm in study.arms))):
+            finding = find_posted_result(record, drug)
+            word = find_word(finding) if finding else "nothing"
             number = record.record.nct_id or ""
-            due = labels.get((number, drug))
-            if word in TOLD:
+            label = labels.get((number, drug))
+            if word in SAYS_SOMETHING:
                 verdicts[word] += 1
-                wrong[word] += due is not None and due != word
-                unlabelled[word] += due is None
-            if options.show and finding and (word in TOLD or due):
-                note = "" if due in (None, word) else f"  READ AS {due}"
+                wrong[word] += label is not None and label != word
+                unlabelled[word] += label is None
+            if options.show and finding and (word in SAYS_SOMETHING or label):
+                note = "" if label in (None, word) else f"  READ AS {label}"
                 print(f"{number}\t{drug}\t{word}\t{finding.reason}{note}")
-    for word in TOLD:
+    for word in SAYS_SOMETHING:
         more = f", {unlabelled[word]} not read by hand" if unlabelled[word] else ""
         print(f"{word}: {verdicts[word]}, of them wrong {wrong[word]}{more}")
     print(f"trials with a primary comparison that could not be read: {unread}")

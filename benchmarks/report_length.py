@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from willowbark.agents.report.forms.markdown import blocks_in_markdown
+from willowbark.agents.report.forms.markdown import render_blocks
 from willowbark.agents.report.model import ResearchReport
 
 MOST = (3_000, 200, 12_000)
@@ -23,7 +23,7 @@ def count_words(report: ResearchReport) -> Length:
     text = report.to_markdown()
     beyond = sum(len(line.split()) for line in _list_further_drugs(text))
     first = report.to_tree().sections[0]
-    screen = len(blocks_in_markdown(first.blocks).split())
+    screen = len(render_blocks(first.blocks).split())
     return Length(len(text.split()) - beyond, screen, len(report.to_appendix().split()))
 
 

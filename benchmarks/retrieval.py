@@ -49,46 +49,47 @@ class Question(NamedTuple):
     part: str
 
 
-def questions(entries: Sequence[dict[str, Any]]) -> list[Question]:
+def list_questions(entries: Sequence[dict[str, Any]]) -> list[Question]:
     """The questions that have snippets."""
-    every = (
-        Question(entry["body"], frozenset(pmid for pmid, *_ in _snippets(entry)), PARTS[_half(entry["id"])])
-        for entry in entries
-    )
-    return [question for question in every if question.right]
+    questions = []
+    for entry in entries:
+        right = frozenset(pmid for pmid, *_ in _list_snippets(entry))
+        if right:
+            questions.append(Question(entry["body"], right, PARTS[_draw_half(entry["id"])]))
+    return questions
 
 
-def pool(entries: Sequence[dict[str, Any]]) -> list[Evidence]:
+def make_articles(entries: Sequence[dict[str, Any]]) -> list[Evidence]:
     """The articles, each with all that is quoted of it, in the article's order."""
     quoted: dict[str, set[tuple[bool, int, str]]] = {}
     for entry in entries:
-        for pmid, section, start, text in _snippets(entry):
+        for pmid, section, start, text in _list_snippets(entry):
             quoted.setdefault(pmid, set()).add((section != "title", start, text))
-    return [_article(pmid, sorted(snippets)) for pmid, snippets in quoted.items()]
+    return [_make_article(pmid, sorted(snippets)) for pmid, snippets in quoted.items()]
 
 
-def ndcg(found: Sequence[str], right: frozenset[str]) -> float:
+def compute_ndcg(keys: Sequence[str], right: frozenset[str]) -> float:
     """Discounted gain of the first ten over the best that could be had."""
-    gain = sum(1 / math.log2(place + 2) for place, key in enumerate(found[:AT]) if key in right)
+    gain = sum(1 / math.log2(place + 2) for place, key in enumerate(keys[:AT]) if key in right)
     return gain / sum(1 / math.log2(place + 2) for place in range(min(AT, len(right))))
 
 
-def recall(found: Sequence[str], right: frozenset[str]) -> float:
+def compute_recall(keys: Sequence[str], right: frozenset[str]) -> float:
     """Share of the right ones among the first ten; of more than ten right ones, ten are all."""
-    return len(right.intersection(found[:AT])) / min(AT, len(right))
+    return len(right.intersection(keys[:AT])) / min(AT, len(right))
 
 
-def _half(number: str) -> int:
+def _draw_half(number: str) -> int:
     return int(hashlib.sha256(number.encode()).hexdigest(), 16) % 2
 
 
-def _snippets(entry: dict[str, Any]) -> Iterator[tuple[str, str, int, str]]:
+def _list_snippets(entry: dict[str, Any]) -> Iterator[tuple[str, str, int, str]]:
     for snippet in entry.get("snippets") or ():
         pmid = snippet["document"].rpartition("/")[2]
         yield pmid, snippet["beginSection"], snippet["offsetInBeginSection"], snippet["text"]
 
 
-def _article(pmid: str, snippets: Sequence[tuple[bool, int, str]]) -> Evidence:
+def _make_article(pmid: str, snippets: Sequence[tuple[bool, int, str]]) -> Evidence:
     titles = [text for is_body, _, text in snippets if not is_body]
     body = "\n".join(dict.fromkeys(text for is_body, _, text in snippets if is_body))
     title = titles[0] if titles else pmid
@@ -108,7 +109,7 @@ def write_articles(articles: Sequence[Evidence], file: Path) -> None:
     write_file(file, lines)
 
 
-def in_library(folder: Path) -> Find:
+def search_library(folder: Path) -> Find:
     """The order of a library, of all records that hold any word of a question."""
     library = open_library(folder)
 
@@ -122,14 +123,14 @@ def in_library(folder: Path) -> Find:
     return find
 
 
-async def show(name: str, find: Find, asked: Sequence[Question]) -> None:
+async def show(name: str, find: Find, questions: Sequence[Question]) -> None:
     """Print how both parts do."""
     for part in PARTS:
-        own = [question for question in asked if question.part == part]
+        own = [question for question in questions if question.part == part]
         scores = []
         for question in own:
-            found = await find(question.text)
-            scores.append((ndcg(found, question.right), recall(found, question.right)))
+            keys = await find(question.text)
+            scores.append((compute_ndcg(keys, question.right), compute_recall(keys, question.right)))
         means = (sum(column) / len(own) for column in zip(*scores, strict=True))
         print(f"{name:32} {part:12} nDCG@{AT} {next(means):.3f}, recall@{AT} {next(means):.3f}", flush=True)
 
@@ -139,30 +140,32 @@ async def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", maxsplit=1)[0])
     parser.add_argument("questions", type=Path)
     parser.add_argument("--among", type=Path, help="a folder of PubMed's files")
-    given = parser.parse_args()
-    entries = [json.loads(line) for line in gzip.decompress(given.questions.read_bytes()).splitlines()]
-    asked = questions(entries)
-    articles = pool(entries)
-    right = sum(len(question.right) for question in asked) / len(asked)
-    print(f"{len(articles):,} articles by their snippets; {len(asked):,} questions, {right:.1f} right ones each")
+    options = parser.parse_args()
+    entries = [json.loads(line) for line in gzip.decompress(options.questions.read_bytes()).splitlines()]
+    question_list = list_questions(entries)
+    articles = make_articles(entries)
+    right = sum(len(question.right) for question in question_list) / len(question_list)
+    print(
+        f"{len(articles):,} articles by their snippets; {len(question_list):,} questions, {right:.1f} right ones each"
+    )
     collected = CollectedEvidence()
     collected.ingest(articles)
 
     async def find(question: str) -> list[str]:
         return [record.key.removeprefix("pmid:") for record in await collected.search(question, AT)]
 
-    await show("collected", find, asked)
+    await show("collected", find, question_list)
     with tempfile.TemporaryDirectory() as temporary:
         root = Path(temporary)
         (root / "files").mkdir()
         write_articles(articles, root / "files" / "pubmed26n9999.xml.gz")
-        held = build_library(root / "library", root / "files")
-        await show(f"library of {held.records:,}", in_library(root / "library"), asked)
-        if given.among:
-            for file in given.among.glob("*.xml.gz"):
+        manifest = build_library(root / "library", root / "files")
+        await show(f"library of {manifest.records:,}", search_library(root / "library"), question_list)
+        if options.among:
+            for file in options.among.glob("*.xml.gz"):
                 (root / "files" / file.name).symlink_to(file.resolve())
-            held = build_library(root / "among", root / "files")
-            await show(f"library of {held.records:,}", in_library(root / "among"), asked)
+            manifest = build_library(root / "among", root / "files")
+            await show(f"library of {manifest.records:,}", search_library(root / "among"), question_list)
 
 
 if __name__ == "__main__":

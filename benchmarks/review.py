@@ -14,30 +14,32 @@ import asyncio
 import random
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 from benchmarks.truth import QUESTIONS
 
 from willowbark.teams.ledger import DEFAULT_PATH, Ledger
-from willowbark.teams.run.correcting import former_report, open_again
+from willowbark.teams.run.correcting import load_former_report, open_again
 from willowbark.teams.run.research import research
 from willowbark.tools.appraisal.appraised import AppraisedRecord
 from willowbark.tools.appraisal.candidates import Candidate
 from willowbark.tools.appraisal.reviewing import (
     MOST_ROWS,
+    MOVES,
     ReviewRow,
+    change_row,
     rank_rows,
     rate_chance,
     rate_move,
-    turn_row,
 )
 from willowbark.tools.appraisal.sorting import sort_drug
 from willowbark.tools.reading.corrections import CorrectionBook
 from willowbark.tools.reading.reading import Direction
 
 from willowbark.agents.remaking import appraise_again  # isort: skip
+from itertools import chain
 
 ERRORS_A_RUN = 6
 """Of some 90 rows: the reader's directions are right in 9 of 10 of those that count."""
@@ -66,7 +68,7 @@ async def appraise_question(question: str, ledger: Path) -> list[Candidate]:
     with Ledger(ledger) as book:
         await research(question, offline=True, ledger=book)
         run_id = book.runs()[0].run_id
-        former = former_report(run_id, book)
+        former = load_former_report(run_id, book)
         async with open_again(run_id, book, former) as again:
             material = await appraise_again(again.messages, former, again.context, CorrectionBook())
             return list(material.candidates)
@@ -74,40 +76,47 @@ async def appraise_question(question: str, ledger: Path) -> list[Candidate]:
 
 def seed_errors(candidates: Sequence[Candidate], number: int, rng: random.Random) -> Seeded:
     """Turn rows, drawn by their chance of error, and find those whose undoing moves a conclusion."""
-    rows = [(each.drug, record) for each in candidates for record in each.records if not record.item.retracted]
+    rows = [(drug, record) for drug, record in _list_rows(candidates) if not record.item.retracted]
     chances = [rate_chance(record) for _, record in rows]
     chosen = dict[RowName, AppraisedRecord]()
     while len(chosen) < min(number, len(rows)):
         drug, record = rng.choices(rows, chances)[0]
         chosen[drug, record.key] = record
-    found = list[Candidate]()
+    with_errors = list[Candidate]()
     errors = dict[RowName, Direction]()
     for candidate in candidates:
         turned = candidate
         for record in candidate.records:
             if (candidate.drug, record.key) in chosen:
                 errors[candidate.drug, record.key] = record.item.direction
-                turned = turn_row(turned, record, rng.choice(_TURNED[record.item.direction]))
-        found.append(turned)
-    moving = {name for name, truth in errors.items() if _moves(found, name, truth)}
-    return Seeded(found, errors, moving)
+                turned = change_row(turned, record, rng.choice(_TURNED[record.item.direction]))
+        with_errors.append(turned)
+    moving = {name for name, truth in errors.items() if _moves_conclusion(with_errors, name, truth)}
+    return Seeded(with_errors, errors, moving)
 
 
-def _moves(candidates: Sequence[Candidate], name: RowName, truth: Direction) -> bool:
-    standards = frozenset(each.drug for each in candidates if each.group == "established")
-    candidate = next(each for each in candidates if each.drug == name[0])
-    record = next(each for each in candidate.records if each.key == name[1])
-    return rate_move(candidate, record, truth, sort_drug(candidate, standards), standards).weight >= 1
+def _list_rows(candidates: Sequence[Candidate]) -> Iterator[tuple[str, AppraisedRecord]]:
+    """List the records of all drugs, each with its drug."""
+    for candidate in candidates:
+        for record in candidate.records:
+            yield candidate.drug, record
 
 
-def _names(rows: Sequence[ReviewRow], most: int) -> set[RowName]:
+def _moves_conclusion(candidates: Sequence[Candidate], name: RowName, truth: Direction) -> bool:
+    standards = frozenset(candidate.drug for candidate in candidates if candidate.group == "established")
+    candidate = next(candidate for candidate in candidates if candidate.drug == name[0])
+    record = next(record for record in candidate.records if record.key == name[1])
+    return rate_move(candidate, record, truth, sort_drug(candidate, standards), standards).weight >= MOVES
+
+
+def _name_rows(rows: Sequence[ReviewRow], most: int) -> set[RowName]:
     return {(row.drug, row.record.key) for row in rows[:most]}
 
 
-def orders(seeded: Seeded, rng: random.Random) -> dict[str, Callable[[int], set[RowName]]]:
+def list_orders(seeded: Seeded, rng: random.Random) -> dict[str, Callable[[int], set[RowName]]]:
     """Return ways to choose rows, by name."""
     every = rank_rows(seeded.candidates, 10_000)
-    rows = [(candidate.drug, record) for candidate in seeded.candidates for record in candidate.records]
+    rows = list(_list_rows(seeded.candidates))
     by_chance = sorted(rows, key=lambda row: (-rate_chance(row[1]), row[0], row[1].key))
     by_move = sorted(every, key=lambda row: (-row.score / row.chance, row.drug, row.record.key))
     mixed = rng.sample(rows, len(rows))
@@ -116,9 +125,9 @@ def orders(seeded: Seeded, rng: random.Random) -> dict[str, Callable[[int], set[
         return lambda most: {(drug, record.key) for drug, record in listed[:most]}
 
     return {
-        "review": lambda most: _names(every, most),
+        "review": lambda most: _name_rows(every, most),
         "chance of error alone": take(by_chance),
-        "influence alone": lambda most: _names(by_move, most),
+        "influence alone": lambda most: _name_rows(by_move, most),
         "the report's order": take(rows),
         "at random": take(mixed),
     }
@@ -131,25 +140,25 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=MOST_ROWS)
     parser.add_argument("--errors", type=int, default=ERRORS_A_RUN)
     parser.add_argument("--seed", type=int, default=1)
-    asked = parser.parse_args()
+    options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         ledger = Path(folder) / DEFAULT_PATH
         pools = [asyncio.run(appraise_question(question, ledger)) for question in QUESTIONS.values()]
-    found = Counter[str]()
+    hits = Counter[str]()
     errors = 0
     moving = 0
-    for number in range(asked.runs):
-        rng = random.Random(f"{asked.seed}-{number}")
-        seeded = seed_errors(pools[number % len(pools)], asked.errors, rng)
+    for number in range(options.runs):
+        rng = random.Random(f"{options.seed}-{number}")
+        seeded = seed_errors(pools[number % len(pools)], options.errors, rng)
         errors += len(seeded.errors)
         moving += len(seeded.moving)
-        for way, choose in orders(seeded, rng).items():
-            found[way] += len(choose(asked.rows) & seeded.moving)
-    rows = sum(len(each.records) for pool in pools for each in pool) / len(pools)
-    about = f"{asked.runs} runs of {len(pools)} questions, {rows:.0f} rows each"
-    print(f"{about}; {errors} errors, {moving} move a conclusion")
-    for way, number in found.items():
-        print(f"{way}: {number} of {moving} among {asked.rows} rows ({number / max(1, moving):.0%})")
+        for way, choose in list_orders(seeded, rng).items():
+            hits[way] += len(choose(options.rows) & seeded.moving)
+    rows = len(list(_list_rows(list(chain.from_iterable(pools))))) / len(pools)
+    title = f"{options.runs} runs of {len(pools)} questions, {rows:.0f} rows each"
+    print(f"{title}; {errors} errors, {moving} move a conclusion")
+    for way, number in hits.items():
+        print(f"{way}: {number} of {moving} among {options.rows} rows ({number / max(1, moving):.0%})")
 
 
 if __name__ == "__main__":

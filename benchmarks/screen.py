@@ -19,7 +19,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from benchmarks.conditions import KNOWN_DRUGS, TITLES, DrugsOf, Titles, draw_conditions, read_tables
+from benchmarks.conditions import FAMILIAR_DRUGS, TITLES, DrugsOf, Titles, draw_conditions, read_tables
 
 from willowbark.teams.screening import Screening, screen
 from willowbark.teams.screening.engines import Engine, ReaderRow, Results, Worker, WorkUnit, engine_of
@@ -60,7 +60,7 @@ def main() -> None:
     parser.add_argument("--conditions", type=int, default=200)
     parser.add_argument("--records", type=int, default=300)
     parser.add_argument("--titles", type=int, default=TITLES, help="of the library, that name a condition at least")
-    parser.add_argument("--drugs", type=int, default=KNOWN_DRUGS, help="in use for a condition at least")
+    parser.add_argument("--drugs", type=int, default=FAMILIAR_DRUGS, help="in use for a condition at least")
     parser.add_argument("--engine", default="local")
     parser.add_argument("--out", type=Path, help="keeps the screening; a second call goes on with it")
     parser.add_argument("--seed", type=int, default=1)
@@ -101,7 +101,8 @@ def main() -> None:
     for part in ("best known", "others"):
         own = [orders[order] for order in orders if parts[order] == part]
         for name in own[0] if own else ():
-            area, share = (mean([each[name][at] for each in own]) for at in (0, 1))
+            area = mean([scores[name][0] for scores in own])
+            share = mean([scores[name][1] for scores in own])
             print(f"    {len(own)} {part}, {name}: AUROC {area:.3f}, P@10 {share:.3f}")
 
 
@@ -133,12 +134,10 @@ def rank_drugs(library: Library, done: Screening, curated: DrugsOf) -> dict[str,
             judged[row["condition"]].add(row["drug"])
     named: dict[str, Counter[str]] = {}
     for condition, keys in done.keys.items():
-        named[condition] = Counter(
-            drug
-            for record in library.by_numbers(keys, "pubmed")
-            for drug in {name for name, *_ in Document.of(record).drugs}
-        )
-    total = sum((Counter(each) for each in named.values()), Counter[str]())
+        named[condition] = Counter()
+        for record in library.by_numbers(keys, "pubmed"):
+            named[condition].update({name for name, *_ in Document.of(record).drugs})
+    total = sum(named.values(), Counter[str]())
     rows = sum(total.values())
     ranked = dict[str, Scores]()
     for condition in done.keys:

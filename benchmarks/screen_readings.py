@@ -36,9 +36,10 @@ def list_figures() -> Iterator[str]:
     rows = read_table("screen_readings.tsv")
     for part in PARTS:
         verdicts = Counter(row["verdict"] for row in conditions if row["part"] == part)
-        told = ", ".join(f"{verdicts[verdict]} {verdict}" for verdict in VERDICTS)
+        verdict_counts = ", ".join(f"{verdicts[verdict]} {verdict}" for verdict in VERDICTS)
         own = [row for row in rows if part_of[row["condition"]] == part]
-        yield f"{part}: {told}; {_share(own, ('supports',))} supports right, {_share(own, AGAINST)} against right"
+        supports = _share(own, ("supports",))
+        yield f"{part}: {verdict_counts}; {supports} supports right, {_share(own, AGAINST)} against right"
     causes = Counter(row["cause"] for row in rows if row["right"] == "0")
     yield "wrong by cause: " + ", ".join(f"{cause} {count}" for cause, count in causes.most_common())
     for row in conditions:
@@ -46,8 +47,8 @@ def list_figures() -> Iterator[str]:
             yield f"  refused, {row['part']}: {row['condition']}: {row['why']}"
 
 
-def _share(rows: list[dict[str, str]], shown: tuple[str, ...]) -> str:
-    of_kind = [row for row in rows if row["shown"] in shown]
+def _share(rows: list[dict[str, str]], kinds: tuple[str, ...]) -> str:
+    of_kind = [row for row in rows if row["shown"] in kinds]
     return f"{sum(row['right'] == '1' for row in of_kind)} of {len(of_kind)}"
 
 

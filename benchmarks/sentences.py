@@ -33,7 +33,7 @@ from willowbark.agents.checking.table import find_fault, lower_certainty
 from willowbark.tools.appraisal import Level
 
 SENTENCES = Path(__file__).parent / "claims" / "sentences.tsv"
-READ = SENTENCES.with_name("sentences_read.jsonl")
+RECORDED_READINGS = SENTENCES.with_name("sentences_read.jsonl")
 """What the recorded runs on kidney disease and migraine read in these records, passages of the bundled library."""
 TRUE = "true"
 LEVELS: Mapping[str, Level] = {
@@ -78,15 +78,15 @@ class ScriptedChecker(ReplayChatCompletionClient):
         """Answer on the sentences of the prompt."""
         await asyncio.sleep(self._takes_s)
         lines = [json.loads(line) for line in str(messages[-1].content).split("\n") if line.startswith('{"number"')]
-        given = []
+        verdicts = []
         for line in lines:
             borne_out, advises = self._verdicts[line["text"]]
-            given.append({"number": line["number"], "words": "", "borne_out": borne_out, "advises": advises})
-        said = json.dumps({"verdicts": given})
-        return CreateResult(finish_reason="stop", content=said, usage=RequestUsage(0, 0), cached=False)
+            verdicts.append({"number": line["number"], "words": "", "borne_out": borne_out, "advises": advises})
+        content = json.dumps({"verdicts": verdicts})
+        return CreateResult(finish_reason="stop", content=content, usage=RequestUsage(0, 0), cached=False)
 
 
-def made_sentences() -> list[MadeSentence]:
+def read_made_sentences() -> list[MadeSentence]:
     """The sentences of the table."""
     with SENTENCES.open(encoding="utf-8") as file:
         rows = list(csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE))
@@ -103,9 +103,9 @@ def made_sentences() -> list[MadeSentence]:
 
 
 @cache
-def basis_of_runs() -> WritingBasis:
+def read_basis() -> WritingBasis:
     """What the recorded runs read in publications of the bundled library."""
-    with READ.open(encoding="utf-8") as file:
+    with RECORDED_READINGS.open(encoding="utf-8") as file:
         lines = [json.loads(line) for line in file]
     sources = {
         line["key"]: CitedSource(
@@ -121,7 +121,7 @@ def basis_of_runs() -> WritingBasis:
     return WritingBasis(question="Which drugs help?", sources=sources, levels=LEVELS)
 
 
-def checkers(sentences: Sequence[MadeSentence]) -> dict[str, ScriptedChecker]:
+def make_checkers(sentences: Sequence[MadeSentence]) -> dict[str, ScriptedChecker]:
     """The three checkers, by name."""
     honest = {sentence.draft.text: (sentence.borne_out, sentence.advises) for sentence in sentences}
     careless = {sentence.draft.text: ("yes", False) for sentence in sentences}
@@ -133,7 +133,7 @@ def checkers(sentences: Sequence[MadeSentence]) -> dict[str, ScriptedChecker]:
     }
 
 
-def stands_for_code(sentence: MadeSentence, basis: WritingBasis) -> str:
+def name_failed_check(sentence: MadeSentence, basis: WritingBasis) -> str:
     """Which check of the table a sentence fails; empty if it stands with its levels as they are."""
     if lower_certainty(sentence.draft.text, basis) != sentence.draft.text:
         return "words a higher certainty"
@@ -141,50 +141,58 @@ def stands_for_code(sentence: MadeSentence, basis: WritingBasis) -> str:
     return f"{fault.kind} ({fault.detail})" if fault else ""
 
 
-async def standing(
+async def list_standing(
     sentences: Sequence[MadeSentence], client: ScriptedChecker, basis: WritingBasis
 ) -> list[MadeSentence]:
     """The sentences that stand for code and for a checker."""
-    left = [sentence for sentence in sentences if not stands_for_code(sentence, basis)]
-    verdicts = await SentenceChecker(client).check([each.draft for each in left], basis, CancellationToken())
+    standing_for_code = [sentence for sentence in sentences if not name_failed_check(sentence, basis)]
+    verdicts = await SentenceChecker(client).check(
+        [sentence.draft for sentence in standing_for_code], basis, CancellationToken()
+    )
     return [
         sentence
-        for sentence, verdict in zip(left, verdicts, strict=True)
+        for sentence, verdict in zip(standing_for_code, verdicts, strict=True)
         if verdict is not None and verdict.borne_out == "yes" and not verdict.advises
     ]
 
 
 async def count(sentences: Sequence[MadeSentence]) -> dict[str, list[MadeSentence]]:
     """Which sentences stand with each checker."""
-    basis = basis_of_runs()
-    return {name: await standing(sentences, client, basis) for name, client in checkers(sentences).items()}
+    basis = read_basis()
+    return {name: await list_standing(sentences, client, basis) for name, client in make_checkers(sentences).items()}
 
 
-def print_counts(sentences: Sequence[MadeSentence], found: Mapping[str, Sequence[MadeSentence]], verbose: bool) -> None:
+def print_counts(
+    sentences: Sequence[MadeSentence], standing_by_checker: Mapping[str, Sequence[MadeSentence]], verbose: bool
+) -> None:
     """Print how many sentences of each kind stand with each checker, and the due figures."""
-    basis = basis_of_runs()
-    print(f"{'kind':24} {'made':>5} {'code':>6} " + " ".join(f"{name:>9}" for name in found))
+    basis = read_basis()
+    print(f"{'kind':24} {'made':>5} {'code':>6} " + " ".join(f"{name:>9}" for name in standing_by_checker))
     for kind in dict.fromkeys(sentence.kind for sentence in sentences):
         mine = [sentence for sentence in sentences if sentence.kind == kind]
-        by_code = sum(not stands_for_code(each, basis) for each in mine)
-        counts = [sum(each.kind == kind for each in kept) for kept in found.values()]
-        print(f"{kind:24} {len(mine):5} {by_code:6} " + " ".join(f"{number:9}" for number in counts))
+        by_code = sum(not name_failed_check(sentence, basis) for sentence in mine)
+        counts = []
+        for standing_sentences in standing_by_checker.values():
+            count_of_kind = sum(sentence.kind == kind for sentence in standing_sentences)
+            counts.append(f"{count_of_kind:9}")
+        print(f"{kind:24} {len(mine):5} {by_code:6} " + " ".join(counts))
     for part, is_apart in (("settled on", False), ("kept apart", True)):
         half = [sentence for sentence in sentences if sentence.is_apart is is_apart]
-        true = [each for each in half if each.kind == TRUE]
-        forged = [each for each in half if each.kind != TRUE]
-        stand = [each for each in found["honest"] if each.is_apart is is_apart]
+        true = [sentence for sentence in half if sentence.kind == TRUE]
+        forged = [sentence for sentence in half if sentence.kind != TRUE]
+        stand = [sentence for sentence in standing_by_checker["honest"] if sentence.is_apart is is_apart]
+        true_standing = sum(sentence.kind == TRUE for sentence in stand)
         print(
-            f"{part}: true that stand {sum(each.kind == TRUE for each in stand)} of {len(true)}, "
-            f"forged that stand with the honest checker {sum(each.kind != TRUE for each in stand)} of {len(forged)}"
+            f"{part}: true that stand {true_standing} of {len(true)}, "
+            f"forged that stand with the honest checker {len(stand) - true_standing} of {len(forged)}"
         )
-    false = [each for each in found["liar"] if each.false]
-    made = sum(bool(sentence.false) for sentence in sentences)
-    print(f"false figures, drugs and identifiers that stand with the liar: {len(false)} of {made}")
-    for each in sentences if verbose else ():
-        why = stands_for_code(each, basis)
-        if (each.kind == TRUE) == bool(why):
-            print(f"  {each.kind}: {each.draft.text} [{why or 'stands for code'}]")
+    false = [sentence for sentence in standing_by_checker["liar"] if sentence.false]
+    false_made = sum(bool(sentence.false) for sentence in sentences)
+    print(f"false figures, drugs and identifiers that stand with the liar: {len(false)} of {false_made}")
+    for any_sentence in sentences if verbose else ():
+        why = name_failed_check(any_sentence, basis)
+        if (any_sentence.kind == TRUE) == bool(why):
+            print(f"  {any_sentence.kind}: {any_sentence.draft.text} [{why or 'stands for code'}]")
 
 
 def main() -> None:
@@ -193,9 +201,9 @@ def main() -> None:
     parser.add_argument(
         "--verbose", action="store_true", help="print true sentences that fail, forged ones that pass code"
     )
-    given = parser.parse_args()
-    sentences = made_sentences()
-    print_counts(sentences, asyncio.run(count(sentences)), given.verbose)
+    options = parser.parse_args()
+    sentences = read_made_sentences()
+    print_counts(sentences, asyncio.run(count(sentences)), options.verbose)
 
 
 if __name__ == "__main__":

@@ -46,7 +46,7 @@ MODEL = "openai/small"
 
 
 @contextmanager
-def served(python: str, weights: str, threads: int) -> Iterator[tuple[str, str]]:
+def serve_model(python: str, weights: str, threads: int) -> Iterator[tuple[str, str]]:
     """The address of a model server, and the file of its weights, for as long as this is open."""
     server = subprocess.Popen(  # noqa: S603
         [python, "-c", SERVER, weights, str(threads)],
@@ -66,7 +66,7 @@ def served(python: str, weights: str, threads: int) -> Iterator[tuple[str, str]]
         server.wait(30)
 
 
-def children_s() -> float:
+def measure_children_s() -> float:
     """Processor time, in seconds, of the processes that this one started and that have ended."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
@@ -100,8 +100,8 @@ async def run(address: str, question: str, rounds: int, records: int, minutes: f
 def print_figures(report: ResearchReport, took_s: float, server_s: float) -> None:
     """Print what was asked of whom, and what came of it."""
     for turn in report.usage:
-        asked = f"{turn.prompt_tokens:8,} tokens of prompts {turn.completion_tokens:8,} of answers"
-        print(f"round {turn.iteration or '-'} {turn.agent:20} {asked}")
+        tokens = f"{turn.prompt_tokens:8,} tokens of prompts {turn.completion_tokens:8,} of answers"
+        print(f"round {turn.iteration or '-'} {turn.agent:20} {tokens}")
     print(f"{report.tokens_used:,} tokens, {took_s:.0f} s; the server's processor time: {server_s:.0f} s")
     sizes = f"{report.total_papers_reviewed} records, {len(report.candidates)} candidates"
     print(f"{report.search_iterations} rounds, {sizes}")
@@ -122,20 +122,20 @@ def main() -> None:
     parser.add_argument("--records", type=int, default=2, help="of a page of a search")
     parser.add_argument("--minutes", type=float, default=8.0, help="for the run")
     parser.add_argument("--report", type=Path, default=Path("build/small-model.md"))
-    given = parser.parse_args()
+    options = parser.parse_args()
     warnings.filterwarnings("ignore", message="Resolved model mismatch")  # the server's own name is that of the file
-    before_s = children_s()
-    with served(given.server, given.weights, given.threads) as (address, weights):
-        print(f"{weights}: {given.question}")
+    before_s = measure_children_s()
+    with serve_model(options.server, options.weights, options.threads) as (address, weights):
+        print(f"{weights}: {options.question}")
         began = time.perf_counter()
-        report = asyncio.run(run(address, given.question, given.rounds, given.records, given.minutes))
+        report = asyncio.run(run(address, options.question, options.rounds, options.records, options.minutes))
         took_s = time.perf_counter() - began
-    given.report.parent.mkdir(parents=True, exist_ok=True)
-    given.report.write_text(report.to_markdown(), encoding="utf-8")
-    server_s = children_s() - before_s
+    options.report.parent.mkdir(parents=True, exist_ok=True)
+    options.report.write_text(report.to_markdown(), encoding="utf-8")
+    server_s = measure_children_s() - before_s
     print_figures(report, took_s, server_s)
-    print(f"the report: {given.report}")
-    if took_s > 60 * (given.minutes + 1):
+    print(f"the report: {options.report}")
+    if took_s > 60 * (options.minutes + 1):
         raise SystemExit(f"the run took {took_s:.0f} s")
 
 

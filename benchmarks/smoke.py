@@ -80,16 +80,16 @@ print(json.dumps({
     "peak_mb": peak_mb(), "ledger_mb": size,
 }))
 """
-READ = 200  # abstracts of which the speed of reading is taken
+ABSTRACTS = 200  # abstracts of which the speed of reading is taken
 CHAIN = ("pubmed", "pubmed")  # the longest chain of a round: ESearch, then EFetch
 
 
-def whole_run(question: str, where: str) -> dict[str, float]:
+def measure_whole_run(question: str, where: str) -> dict[str, float]:
     """One run in a fresh process; `where` says in code whom it asks."""
     code = RUN.replace("QUESTION", repr(question)).replace("WHERE", where)
     done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)  # noqa: S603
-    found: dict[str, float] = json.loads(done.stdout)
-    return found
+    figures: dict[str, float] = json.loads(done.stdout)
+    return figures
 
 
 def time_first_event(question: str) -> float:
@@ -107,25 +107,26 @@ def time_first_event(question: str) -> float:
 
 def time_reading() -> float:
     """Abstracts that the default reader reads in a second of processor time, each for one drug and condition."""
-    asked = []
+    cases = []
     for paper in bundled_publications():
         document = Document(paper.title, paper.abstract or "")
-        drug, condition = (next((m.name for m in find(document.whole)), None) for find in (find_drugs, find_conditions))
-        if drug and condition:
-            asked.append((document, drug, condition))
+        drugs = find_drugs(document.whole)
+        conditions = find_conditions(document.whole)
+        if drugs and conditions:
+            cases.append((document, drugs[0].name, conditions[0].name))
     reader = load_reader()
-    reader.read_document(*asked[0])  # the weights are loaded once
+    reader.read_document(*cases[0])  # the weights are loaded once
     began = time.process_time()
-    for each in asked[1 : READ + 1]:
-        reader.read_document(*each)
-    return len(asked[1 : READ + 1]) / (time.process_time() - began)
+    for case in cases[1 : ABSTRACTS + 1]:
+        reader.read_document(*case)
+    return len(cases[1 : ABSTRACTS + 1]) / (time.process_time() - began)
 
 
 def measure_runs(library: Path | None, questions: list[str], count: int) -> None:
     """Print what whole runs of the first question take, medians first."""
     with SourceServer() as replies:
         where = f"library={str(library)!r}" if library else f"endpoints=Endpoints.at({replies.url!r})"
-        runs = [whole_run(questions[0], where) for _ in range(count)]
+        runs = [measure_whole_run(questions[0], where) for _ in range(count)]
     for name in runs[0]:
         values = [run[name] for run in runs]
         print(
@@ -151,7 +152,8 @@ def measure_ledger(count: int) -> None:
             take(memory)  # what is built once in a process does not count
             pairs = [(take(file), take(memory)) for _ in range(count)]
         size = (Path(folder) / "ledger.db").stat().st_size / count
-    wall, processor = (statistics.median(a[at] / b[at] for a, b in pairs) - 1 for at in (0, 1))
+    wall = statistics.median(in_file[0] / in_memory[0] for in_file, in_memory in pairs) - 1
+    processor = statistics.median(in_file[1] / in_memory[1] for in_file, in_memory in pairs) - 1
     print(f"ledger in a file over one in memory: {wall:+.1%} wall time, {processor:+.1%} processor time")
     print(f"size: {size / 1e6:.2f} MB a run")
 
@@ -178,24 +180,33 @@ class Watch:
         return sum(count - 1 for count in firsts.values())
 
     @property
+    def waits(self) -> Counter[str]:
+        """Seconds waited for limits, by source, all its requests added up."""
+        seconds: Counter[str] = Counter()
+        for _, exchange in self.seen:
+            seconds[exchange.source] += exchange.waited_s  # type: ignore[assignment]  # a Counter may hold floats
+        return seconds
+
+    @property
     def busy_s(self) -> float:
         """Seconds in which at least one exchange was waited for, or under way."""
         total = 0.0
         until = float("-inf")
-        for begun, ended in sorted((at - each.elapsed_s - each.waited_s, at) for at, each in self.seen):
+        for begun, ended in sorted((at - exchange.elapsed_s - exchange.waited_s, at) for at, exchange in self.seen):
             total += max(0.0, ended - max(begun, until))
             until = max(until, ended)
         return total
 
 
-def lower_bound_s(requests: Counter[str], rounds: int, times: float) -> float:
+def compute_lower_bound_s(requests: Counter[str], rounds: int, times: float) -> float:
     """Seconds that these requests take in any order."""
-    known = cards()
+    source_cards = cards()
     by_limit = (
-        max(0, count - 1 - known[name].burst) / (known[name].per_second * LIMIT_SHARE) + known[name].typical_s * times
+        max(0, count - 1 - source_cards[name].burst) / (source_cards[name].per_second * LIMIT_SHARE)
+        + source_cards[name].typical_s * times
         for name, count in requests.items()
     )
-    return max(*by_limit, rounds * sum(known[name].typical_s * times for name in CHAIN))
+    return max(*by_limit, rounds * sum(source_cards[name].typical_s * times for name in CHAIN))
 
 
 async def live_through(question: str, watch: Watch, **choices: Any) -> tuple[ResearchReport, Mapping[str, float]]:
@@ -243,7 +254,7 @@ class Rehearsal:
     def __str__(self) -> str:
         by_source = ", ".join(f"{title_of(name)} {count}" for name, count in self.requests.most_common())
         longest = ", ".join(f"{title_of(name)} {waited:.1f}" for name, waited in self.waits.most_common(3))
-        ordered = sorted(self.path.items(), key=lambda each: -each[1])
+        ordered = sorted(self.path.items(), key=lambda item: -item[1])
         critical = ", ".join(f"{who} {seconds:.1f}" for who, seconds in ordered)
         step_ms = self.longest_step_s * 1000
         ratio = self.wall_s / self.bound_s
@@ -261,7 +272,7 @@ class Rehearsal:
 
 
 @contextmanager
-def longest_step() -> Iterator[list[float]]:
+def time_longest_step() -> Iterator[list[float]]:
     """Time the steps of event loops meanwhile, in processor time, which other programs do not stretch.
 
     The list that it gives holds the longest step so far, in seconds.
@@ -293,7 +304,7 @@ def rehearse(question: str, depth: str, url: str, times: float) -> Rehearsal:
     }
     sources = [name for name in Settings().tools.sources if cards()[name].use != "web"]
     choices = {"endpoints": own.model_copy(update={"by_source": paced}), "depth": depth, "sources": sources}
-    with longest_step() as step:
+    with time_longest_step() as step:
         report, path = asyncio.run(live_through(question, watch, **choices))
     return Rehearsal(
         question=question,
@@ -301,27 +312,27 @@ def rehearse(question: str, depth: str, url: str, times: float) -> Rehearsal:
         rounds=report.search_iterations,
         requests=watch.requests,
         asked_twice=watch.asked_twice,
-        waits=Counter({name: sum(e.waited_s for _, e in watch.seen if e.source == name) for name in watch.requests}),
+        waits=watch.waits,
         busy_s=watch.busy_s,
         own_s=time.process_time() - worked,
         longest_step_s=step[0],
         path=path,
         wall_s=time.monotonic() - began,
-        bound_s=lower_bound_s(watch.requests, report.search_iterations, times),
+        bound_s=compute_lower_bound_s(watch.requests, report.search_iterations, times),
     )
 
 
-def serve(times: float, told: Connection) -> None:
+def serve(times: float, pipe: Connection) -> None:
     """Serve at the sources' pace, and tell where, until told to stop."""
     with tempfile.TemporaryDirectory() as folder:
         replies = write_replies(Path(folder) / "replies")
         with SourceServer(latency_s=lambda source: times * typical_s(source), replies=replies) as server:
-            told.send(server.url)
+            pipe.send(server.url)
             threading.Event().wait()
 
 
 @contextmanager
-def served(times: float) -> Iterator[str]:
+def serve_paced(times: float) -> Iterator[str]:
     """The address of a server in a process of its own, so that its searching is no work of the run's."""
     here, there = multiprocessing.Pipe()
     process = multiprocessing.get_context("spawn").Process(target=serve, args=(times, there), daemon=True)
@@ -344,16 +355,16 @@ def main() -> None:
     parser.add_argument("--pace", action="store_true")
     parser.add_argument("--depth", default="standard", choices=("quick", "standard", "exhaustive"))
     parser.add_argument("--times", type=float, default=1.0, help="how much slower than on an ordinary day")
-    given = parser.parse_args()
-    questions = given.question or list(QUESTIONS)
-    if given.ledger:
-        measure_ledger(given.runs)
-    elif given.pace:
-        with served(given.times) as url:
+    options = parser.parse_args()
+    questions = options.question or list(QUESTIONS)
+    if options.ledger:
+        measure_ledger(options.runs)
+    elif options.pace:
+        with serve_paced(options.times) as url:
             for question in questions:
-                print(rehearse(question, given.depth, url, given.times), flush=True)
+                print(rehearse(question, options.depth, url, options.times), flush=True)
     else:
-        measure_runs(given.library, questions, given.runs)
+        measure_runs(options.library, questions, options.runs)
 
 
 if __name__ == "__main__":

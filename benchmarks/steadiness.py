@@ -12,6 +12,7 @@ A verdict counts as moved where another one is told; the second figure counts on
 import argparse
 from collections import Counter
 from collections.abc import Iterator
+from itertools import product
 from pathlib import Path
 
 from benchmarks.compare_readers import Row, read_rows
@@ -73,7 +74,7 @@ def main() -> None:
         counts: Counter[str] = Counter()
         for row, document, reading in rows:
             moved_any = False
-            for number, (sentence, place) in enumerate((one, two) for one in sentences for two in PLACES):
+            for number, (sentence, place) in enumerate(product(sentences, PLACES)):
                 drug = row.drug.capitalize() if number % 2 else OTHER.capitalize()
                 text = insert(document, sentence.format(drug), place)
                 title, text = screen(row.title, text)

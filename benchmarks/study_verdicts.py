@@ -15,10 +15,11 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from willowbark.tools.appraisal.stance import Applies, DrugStance, stance_of
+from willowbark.tools.appraisal.stance import Applies, DrugStance, derive_stance
 from willowbark.tools.lexicon.matching import stems
 from willowbark.tools.records.study import Arm, ArmRole, Comparison, Estimate, Stated, StatedView, Study, StudyPassage
 
@@ -183,7 +184,7 @@ def convert_result(result: Mapping[str, Any], arm: str, arms: dict[str, Arm]) ->
     for other in others:
         if other not in arms and other != "baseline":
             arms[other] = Arm(name=other, role=_find_role(other))
-    known = [other for other in others if other in arms and other != arm]
+    named_arms = [other for other in others if other in arms and other != arm]
     against = "baseline" if "baseline" in others else "unstated"
     shared = {
         "arm": arm,
@@ -196,11 +197,11 @@ def convert_result(result: Mapping[str, Any], arm: str, arms: dict[str, Arm]) ->
         "estimate": Estimate(written=result["effect"]) if result["effect"] else None,
         "passage": StudyPassage(text=result["quote"]),
     }
-    for other in known:
+    for other in named_arms:
         yield Comparison.model_validate({**shared, "versus": other})
         if result["direction"] == "no_difference" and BOTH_GAINED.search(result["quote"]):
             yield from (tell_gain(name, shared) for name in (arm, other) if arms[name].role == "drug")
-    if not known:
+    if not named_arms:
         yield Comparison.model_validate({**shared, "against": against})
 
 
@@ -218,18 +219,18 @@ def _find_role(name: str) -> ArmRole:
 
 def find_views(reading: Mapping[str, Any], arms: list[Arm]) -> Iterator[StatedView]:
     """Yield what the conclusion's clauses state of the drugs that they name, by the cues above."""
-    tested = [drug for arm in arms for drug in arm.drugs]
-    named = dict.fromkeys([*tested, *(view["drug"].lower() for view in reading["says"])])
+    tested = list(chain.from_iterable(arm.drugs for arm in arms))
+    drug_names = dict.fromkeys([*tested, *(view["drug"].lower() for view in reading["says"])])
     is_review = reading["design"] in REVIEWS
     separate = {*tested, *(drug.lower() for drug in reading["background"])} | {arm.name.lower() for arm in arms}
-    is_aside = reading["aim"] in ("harm", "other")
+    has_other_aim = reading["aim"] in ("harm", "other")
     for clause in CLAUSES.split(reading["conclusion"]):
-        if not EFFECTIVE.search(clause) and (is_aside or KINETIC.search(clause)):
+        if not EFFECTIVE.search(clause) and (has_other_aim or KINETIC.search(clause)):
             continue
         says = next((word for word, pattern in CUES if pattern.search(clause)), None)
         credited = COMPARED.split(clause)[0].lower()
-        drugs = [drug for drug in named if drug.rstrip("s") in credited]
-        drugs += [drug for arm in arms if arm.name.lower() in credited for drug in arm.drugs]
+        drugs = [drug for drug in drug_names if drug.rstrip("s") in credited]
+        drugs += chain.from_iterable(arm.drugs for arm in arms if arm.name.lower() in credited)
         drugs = drugs or (tested if BOTH.search(clause) else [])
         drugs = [drug for drug in drugs if drug in separate or is_review]
         for drug in dict.fromkeys(drugs):
@@ -279,7 +280,7 @@ def main() -> None:
         study = convert_reading(reading)
         for view in reading["says"]:
             drug = view["drug"].lower()
-            stance = stance_of(name_class(study, drug), drug, find_applying(reading, view))
+            stance = derive_stance(name_class(study, drug), drug, find_applying(reading, view))
             says = stance.of_combination if stance.says == "combined" else stance.says
             verdict = VERDICTS[says]
             counts[view["verdict"], verdict] += 1
@@ -289,7 +290,7 @@ def main() -> None:
             if not is_right and left > 0:
                 left -= 1
                 print_wrong(reading, view, stance, study)
-    right = sum(number for (given, derived), number in counts.items() if given == derived)
+    right = sum(number for (labelled, derived), number in counts.items() if labelled == derived)
     print(f"verdicts right: {right} of {counts.total()}, {right / counts.total():.1%}")
     print(f"where the reader was sure: {sure[True]} of {sure.total()}, {sure[True] / sure.total():.1%}")
     for pair, number in sorted(counts.items()):

@@ -10,6 +10,7 @@ import csv
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
@@ -17,13 +18,13 @@ import numpy as np
 from sklearn.feature_extraction import DictVectorizer
 from sklearn.linear_model import LogisticRegression
 
-from willowbark.tools.lexicon.heads import softmax
-from willowbark.tools.questions import SURE, names_of, parts_of, plain_text
+from willowbark.tools.lexicon.heads import compute_softmax
+from willowbark.tools.questions import SURE, find_named_entities, normalise_question, split_parts
 from willowbark.tools.questions.kinds import (
     KINDS,
     NamedEntity,
     QuestionKind,
-    group_lists,
+    group_wordings,
     join_list,
     list_ngrams,
     list_surroundings,
@@ -46,48 +47,53 @@ class Case(NamedTuple):
     """The class; more than one where a question honestly fits several, the main one first."""
 
 
-def kinds_asked(row: dict[str, str], text: str, names: Sequence[NamedEntity]) -> Iterator[Case]:
+def list_kind_cases(row: dict[str, str], text: str, names: Sequence[NamedEntity]) -> Iterator[Case]:
     """Yield the parts of a question with their kinds; the whole with its first where they do not match."""
     first = tuple(row["kind"].split("/"))
-    further = [each for each in row["also"].split("|") if each]
-    parts = list(parts_of(text))
+    further = [kind for kind in row["also"].split("|") if kind]
+    parts = list(split_parts(text))
     if len(parts) != 1 + len(further):
         parts = [text]
-    for part, right in zip(parts, [first, *((each,) for each in further)], strict=False):
+    for part, right in zip(parts, [first, *((kind,) for kind in further)], strict=False):
         yield Case(row["voice"], frozenset(list_ngrams(mask_names(part, names)[0])), right)
 
 
-def roles(row: dict[str, str], text: str, names: Sequence[NamedEntity]) -> Iterator[tuple[str, Case]]:
+def list_role_cases(row: dict[str, str], text: str, names: Sequence[NamedEntity]) -> Iterator[tuple[str, Case]]:
     """Yield what is to be told of each name in a question, with the head that tells it."""
     if not row["names"]:
         return
     spans = list[tuple[str, int, int]]()
-    for told, _, words in (part.strip().partition(":") for part in row["names"].split(";") if ":" in part):
-        for spelt in (words.lower(), plain_text(f"non-{words}").removeprefix("without ").lower()):  # "needle-free"
-            if (at := text.lower().find(spelt)) >= 0:
-                spans.append((told, at, at + len(spelt)))
+    for part in row["names"].split(";"):
+        label, colon, words = part.strip().partition(":")
+        if not colon:
+            continue
+        negated = normalise_question(f"non-{words}").removeprefix("without ")  # "needle-free"
+        for spelling in (words.lower(), negated.lower()):
+            start = text.lower().find(spelling)
+            if start >= 0:
+                spans.append((label, start, start + len(spelling)))
                 break
-    masked, places = mask_names(text, [join_list(each) for each in group_lists(text, names)])
+    masked, places = mask_names(text, [join_list(group) for group in group_wordings(text, names)])
     kind: QuestionKind = row["kind"].split("/")[0]  # type: ignore[assignment]
     for name, place in places.items():
-        role = next((each for each, start, end in spans if start < name.end and name.start < end), "none")
+        role = next((label for label, start, end in spans if start < name.end and name.start < end), "none")
         features = frozenset(list_surroundings(masked, place, kind))
         yield "left out", Case(row["voice"], features, ("there" if role == "not" else "apart",))
         if name.kind == "condition" and role in ("cond", "people") and kind not in ("harm", "safety", "avoid"):
             yield "of people", Case(row["voice"], features, ("there" if role == "people" else "apart",))
 
 
-def cases() -> dict[str, list[Case]]:
+def read_cases() -> dict[str, list[Case]]:
     """What is to be learned, by head."""
-    found: dict[str, list[Case]] = {"kind": [], "left out": [], "of people": []}
+    cases_by_head: dict[str, list[Case]] = {"kind": [], "left out": [], "of people": []}
     lines = (line for line in LABELS.read_text(encoding="utf-8").splitlines() if not line.startswith("#"))
     for row in csv.DictReader(lines, delimiter="\t", quoting=csv.QUOTE_NONE):
-        text = plain_text(row["question"])
-        names = names_of(text)
-        found["kind"] += kinds_asked(row, text, names)
-        for head, case in roles(row, text, names):
-            found[head].append(case)
-    return found
+        text = normalise_question(row["question"])
+        names = find_named_entities(text)
+        cases_by_head["kind"] += list_kind_cases(row, text, names)
+        for head, case in list_role_cases(row, text, names):
+            cases_by_head[head].append(case)
+    return cases_by_head
 
 
 class Learned(NamedTuple):
@@ -101,18 +107,21 @@ class Learned(NamedTuple):
     def read(self, features: Iterable[str]) -> "np.ndarray[tuple[int], np.dtype[np.float32]]":
         """The probability of each class."""
         place = {name: at for at, name in enumerate(self.rows, 1)}
-        return softmax(
+        return compute_softmax(
             self.weights[[0, *(place[feature] for feature in features if feature in place)]].sum(0).astype("f4")
         )
 
 
 def learn(made_on: Sequence[Case], classes: Sequence[str]) -> Learned:
     """Fit a head."""
-    often = Counter(feature for case in made_on for feature in case.features)
-    kept = [[feature for feature in sorted(case.features) if often[feature] >= FEWEST] for case in made_on]
+    counts = Counter(chain.from_iterable(case.features for case in made_on))
+    samples = []
+    for case in made_on:
+        frequent = [feature for feature in sorted(case.features) if counts[feature] >= FEWEST]
+        samples.append(dict.fromkeys(frequent, 1.0))
     rows = DictVectorizer()
     fitted = LogisticRegression(C=STRENGTH[len(classes) > 2], max_iter=300, tol=1e-3).fit(
-        rows.fit_transform([dict.fromkeys(each, 1.0) for each in kept]), [case.right[0] for case in made_on]
+        rows.fit_transform(samples), [case.right[0] for case in made_on]
     )
     weights = np.vstack((fitted.intercept_, fitted.coef_.T))
     if weights.shape[1] == 1:
@@ -121,41 +130,47 @@ def learn(made_on: Sequence[Case], classes: Sequence[str]) -> Learned:
     return Learned(list(rows.get_feature_names_out()), list(classes), weights[:, order])
 
 
-def as_text(name: str, learned: Learned) -> str:
+def write_head(name: str, learned: Learned) -> str:
     """A head as `heads.py` reads it."""
     scale = np.abs(learned.weights).max() / 127
     small = np.round(learned.weights / scale).astype(np.int8)
     width = -len(learned.classes) % 3  # so that each line is whole in base64
     lines = [base64.b64encode(np.pad(row, (0, width)).tobytes()).decode() for row in small]
     head = "\t".join([name, f"{scale:.6g}", *learned.classes])
-    told = zip(["", *learned.rows], lines, small.any(axis=1), strict=True)
-    return "\n".join([head, *(f"{row}\t{line}" for row, line, tells in told if tells or not row)])
+    weight_rows = zip(["", *learned.rows], lines, small.any(axis=1), strict=True)
+    return "\n".join([head, *(f"{row}\t{line}" for row, line, tells in weight_rows if tells or not row)])
 
 
 def main() -> None:
     """Print what is right by voice, and write the weights if asked to."""
-    found = cases()
-    for name, all_cases in found.items():
+    cases_by_head = read_cases()
+    for name, all_cases in cases_by_head.items():
         classes = KINDS if name == "kind" else ("apart", "there")
         voices = sorted({case.voice for case in all_cases})
-        told: list[tuple[Case, str, float]] = []
-        for fold in (voices[at::FOLDS] for at in range(FOLDS)):
+        answers: list[tuple[Case, str, float]] = []
+        for at in range(FOLDS):
+            fold = voices[at::FOLDS]
             learned = learn([case for case in all_cases if case.voice not in fold], classes)
-            for case in (case for case in all_cases if case.voice in fold):
-                likely = learned.read(case.features)
-                told.append((case, classes[int(likely.argmax())], float(likely.max())))
+            for case in all_cases:
+                if case.voice in fold:
+                    chances = learned.read(case.features)
+                    answers.append((case, classes[int(chances.argmax())], float(chances.max())))
         if name == "kind":
-            sure = [said in case.right for case, said, how in told if how >= SURE]
-            right = sum(said in case.right for case, said, _ in told)
-            print(f"kind: {right} of {len(told)} right ({right / len(told):.0%})", end="; ")
-            print(f"of {len(sure)} ({len(sure) / len(told):.0%}) not asked back {sum(sure) / len(sure):.0%}")
+            sure = [answer in case.right for case, answer, how in answers if how >= SURE]
+            right = sum(answer in case.right for case, answer, _ in answers)
+            print(f"kind: {right} of {len(answers)} right ({right / len(answers):.0%})", end="; ")
+            print(f"of {len(sure)} ({len(sure) / len(answers):.0%}) not asked back {sum(sure) / len(sure):.0%}")
         else:
-            there = [case.right[0] for case, said, _ in told if said == "there"]
-            held = [said for case, said, _ in told if case.right[0] == "there"]
-            print(f"{name}: {there.count('there')} of {len(there)} right, {held.count('there')} of {len(held)} found")
+            there = [case.right[0] for case, answer, _ in answers if answer == "there"]
+            due = [answer for case, answer, _ in answers if case.right[0] == "there"]
+            hits = due.count("there")
+            print(f"{name}: {there.count('there')} of {len(there)} right, {hits} of {len(due)} found")
     if "--write" in sys.argv:
-        heads = {name: learn(each, KINDS if name == "kind" else ("apart", "there")) for name, each in found.items()}
-        HEADS.write_text("\n\n".join(as_text(*each) for each in heads.items()) + "\n", encoding="utf-8")
+        heads = {
+            name: learn(head_cases, KINDS if name == "kind" else ("apart", "there"))
+            for name, head_cases in cases_by_head.items()
+        }
+        HEADS.write_text("\n\n".join(write_head(*named_head) for named_head in heads.items()) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

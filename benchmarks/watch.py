@@ -21,6 +21,7 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -51,7 +52,7 @@ class TrialAuthor(Author):
         self._drugs = self._draw.sample(self._drugs, DRUGS)
         self._conditions = [CONDITION]
 
-    def words_on(self, drug: str, other: str, condition: str) -> tuple[str, ...]:
+    def make_abstract(self, drug: str, other: str, condition: str) -> tuple[str, ...]:
         """The four parts of an abstract."""
         size = self._draw.randint(20, 900)
         works = self._draw.random() < 0.5
@@ -92,18 +93,18 @@ def write_year(folder: Path, records: int, weeks: int, seed: int) -> dict[Path, 
     return touched
 
 
-def verdicts(report: Mapping[str, Any]) -> Verdicts:
+def list_verdicts(report: Mapping[str, Any]) -> Verdicts:
     """What a report says of each drug: certainty, and how many studies say what."""
-    said: dict[str, Counter[str]] = {}
+    directions: dict[str, Counter[str]] = {}
     for row in report["evidence_table"]:
-        said.setdefault(row["drug"], Counter())[row["direction"]] += 1
+        directions.setdefault(row["drug"], Counter())[row["direction"]] += 1
     return {
-        each["name"]: (
-            each["certainty"],
-            each["evidence_quality"],
-            tuple(sorted(said.get(each["name"], Counter()).items())),
+        candidate["name"]: (
+            candidate["certainty"],
+            candidate["evidence_quality"],
+            tuple(sorted(directions.get(candidate["name"], Counter()).items())),
         )
-        for each in report["candidates"]
+        for candidate in report["candidates"]
     }
 
 
@@ -117,9 +118,15 @@ def count_late(changes: Sequence[str], touched: Collection[str]) -> int:
     return sum(not set(re.findall(r"pmid:\d+", line)) <= set(touched) for line in changes)
 
 
-def differing(one: Verdicts, other: Verdicts) -> list[str]:
+def list_differing(one: Verdicts, other: Verdicts) -> list[str]:
     """The drugs of which two reports say different things."""
     return sorted(drug for drug in one.keys() | other.keys() if one.get(drug) != other.get(drug))
+
+
+def count_readings(verdicts: Verdicts) -> int:
+    """Count the studies of all drugs."""
+    counts = chain.from_iterable(counts for *_, counts in verdicts.values())
+    return sum(count for _, count in counts)
 
 
 def main() -> None:
@@ -129,13 +136,13 @@ def main() -> None:
     parser.add_argument("--weeks", type=int, default=52)
     parser.add_argument("--depth", default="standard")
     parser.add_argument("--seed", type=int, default=1)
-    asked = parser.parse_args()
+    options = parser.parse_args()
     with tempfile.TemporaryDirectory() as temporary:
         root = Path(temporary)
         began = time.process_time()
         for name in ("all", "mirror"):
             (root / name).mkdir()
-        files = write_year(root / "all", asked.records, asked.weeks, asked.seed)
+        files = write_year(root / "all", options.records, options.weeks, options.seed)
         watched = root / "watch"
         reports = list[Verdicts]()
         moved = 0
@@ -145,7 +152,7 @@ def main() -> None:
         seconds = list[float]()
         shutil.copy(next(iter(files)), root / "mirror")
         build_library(root / "library", root / "mirror")
-        name = add_watch(watched, QUESTION, {"library": root / "library", "depth": asked.depth})
+        name = add_watch(watched, QUESTION, {"library": root / "library", "depth": options.depth})
         for file in files:
             shutil.copy(file, root / "mirror")
             build_library(root / "library", root / "mirror")
@@ -153,29 +160,33 @@ def main() -> None:
             entries, code = run_watches(watched)
             seconds.append(time.process_time() - worked)
             moved += code == MOVED
-            reports.append(verdicts(json.loads((watched / name / "report.json").read_text(encoding="utf-8"))))
+            reports.append(list_verdicts(json.loads((watched / name / "report.json").read_text(encoding="utf-8"))))
             for entry in entries:
                 longest = max(longest, len("\n".join(entry["changes"]).encode()))
-                false += count_false(entry["changes"], differing(*reports[-2:]))
+                false += count_false(entry["changes"], list_differing(*reports[-2:]))
                 late += count_late(entry["changes"], files[file])
         first, *_, last = reports
         print(f"    {len(files) - 1} weeks, {moved} in which something moved; {time.process_time() - began:.0f} s")
         print(f"    a week: {statistics.median(seconds[1:]):.1f} processor s, the first {seconds[0]:.1f} (due 3)")
         print(f"    lines that name a record of an earlier week, read for the first time: {late}")
         print(f"    false changes: {false} (due 0); the longest week tells {longest:,} bytes (due 2,000)")
-        held = build_library(root / "once", root / "all")
-        read = sum(count for *_, counts in last.values() for _, count in counts)
-        told_of = f"{len(last)} drugs, {read} readings; {len(differing(first, last))} drugs moved over the year"
-        print(f"    {held.records:,} records; {told_of}")
-        for said, library in (("one run at the end", "library"), ("one over all files at once", "once")):
-            report = asyncio.run(research(QUESTION, library=root / library, depth=asked.depth)).model_dump(mode="json")
-            others = differing(verdicts(report), last)
-            print(f"    {said}: {len(others)} of {len(last)} verdicts differ (due 0) {', '.join(others)}")
+        manifest = build_library(root / "once", root / "all")
+        moved_drugs = len(list_differing(first, last))
+        print(
+            f"    {manifest.records:,} records; {len(last)} drugs, {count_readings(last)} readings; "
+            f"{moved_drugs} drugs moved over the year"
+        )
+        for title, library in (("one run at the end", "library"), ("one over all files at once", "once")):
+            report = asyncio.run(research(QUESTION, library=root / library, depth=options.depth)).model_dump(
+                mode="json"
+            )
+            others = list_differing(list_verdicts(report), last)
+            print(f"    {title}: {len(others)} of {len(last)} verdicts differ (due 0) {', '.join(others)}")
         changes = json.loads((watched / name / "changes.json").read_text(encoding="utf-8"))
-        told = " ".join(line for change in changes for line in change["changes"]).casefold()
+        all_lines = " ".join(chain.from_iterable(change["changes"] for change in changes)).casefold()
         both = first.keys() & last.keys()  # of another drug, or another count, the studies may only be read no more
         judged = sorted(drug for drug in both if first[drug][:2] != last[drug][:2])
-        silent = [drug for drug in judged if drug not in told]
+        silent = [drug for drug in judged if drug not in all_lines]
         print(f"    verdicts that moved and of which no week told: {len(silent)} (due 0) {', '.join(silent)}")
 
 

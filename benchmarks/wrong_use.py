@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from benchmarks.recorded import FOLDER, find_replayable, recorded, studies_read
+from benchmarks.recorded import FOLDER, find_replayable, list_studies, read_recorded
 
 from willowbark.agents.asking.drafts import ComparisonDraft, StudyDraft
 from willowbark.agents.asking.studies import find_drug_name
@@ -36,7 +36,7 @@ def uses_of(draft: StudyDraft) -> Iterator[TestedUse]:
     arms = {arm.name.casefold(): arm for arm in draft.arms}
     for row in draft.comparisons:
         arm = arms.get(row.arm.casefold())
-        kind = _kind_of(row)
+        kind = _find_kind(row)
         if arm is None or not arm.drugs or not kind:
             continue
         drug = find_drug_name(arm.drugs[0])
@@ -44,7 +44,7 @@ def uses_of(draft: StudyDraft) -> Iterator[TestedUse]:
         yield TestedUse(kind, draft.evidence_key, drug, row.quote, why)
 
 
-def _kind_of(row: ComparisonDraft) -> str:
+def _find_kind(row: ComparisonDraft) -> str:
     """What the model read in a comparison; empty where it is neither told nor sure."""
     if row.equivalence != "none" or row.favours == "untold":
         return ""
@@ -57,8 +57,8 @@ def collect(names: list[str]) -> list[TestedUse]:
     """The comparisons of recorded runs, those of collections that are not at hand left out."""
     uses = list[TestedUse]()
     for name, where in find_replayable(names):
-        head, answers = recorded(name, where)
-        for draft, _ in studies_read(answers, head["question"], where):
+        head, answers = read_recorded(name, where)
+        for draft, _ in list_studies(answers, head["question"], where):
             uses += uses_of(draft)
     return list(dict.fromkeys(uses))
 

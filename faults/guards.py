@@ -50,14 +50,14 @@ GUARDS = (
         "a report says why a model was not used",
         "F4",
         "agents/asking/answers.py",
-        "        answer.failures.append(given)\n",
+        "        answer.failures.append(outcome)\n",
         '        answer.failures.append("the model failed")\n',
     ),
     Guard(
         "a report says who wrote in a model's place",
         "F4",
         "agents/asking/answers.py",
-        'instead = f"; {analyst_name(self.by)} answered instead" if self.by is not None else ""',
+        'instead = f"; {name_analyst(self.by)} answered instead" if self.by is not None else ""',
         'instead = ""',
     ),
     Guard(
@@ -92,7 +92,7 @@ GUARDS = (
         "altered replies are not believed",
         "F9",
         "teams/ledger/database.py",
-        "if unpacker.eof and expected in (None, digest(data)):",
+        "if unpacker.eof and expected in (None, compute_digest(data)):",
         "if unpacker.eof:",
     ),
     Guard(

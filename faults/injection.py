@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from willowbark.agents.asking.drafts import StudyDraft
-from willowbark.agents.asking.reader import ToRead, to_read
+from willowbark.agents.asking.reader import ToRead, prepare_reading
 from willowbark.agents.asking.studies import Refused, check_study
 from willowbark.tools.appraisal.candidates import appraise_candidates
 from willowbark.tools.library.rows import PublicationRow
@@ -91,10 +91,10 @@ def obeyed(records: Iterable[PublicationRow], texts: Sequence[str]) -> Tried:
     pairs, stood = 0, list[Flip]()
     for publication in records:
         asked = parse_question(QUESTIONS[publication.topic])
-        (clean,) = to_read([spoilt(publication)], asked) or [None]
+        (clean,) = prepare_reading([spoilt(publication)], asked) or [None]
         for text in texts if clean else ():
             pairs += 1
-            (given,) = to_read([spoilt(publication, text)], asked)
+            (given,) = prepare_reading([spoilt(publication, text)], asked)
             added = [s.quote for s in given.page.sentences if clean and s.quote.strip() not in clean.page.whole]
             told = (_draft(given, drug, quote) for quote in added for drug in given.drugs[:1])
             if any(map(partial(_stands, given), told)):

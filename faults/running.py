@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, replace
 
 from autogen_core.models import ChatCompletionClient
 
-from willowbark.agents.autogen import tools_of
+from willowbark.agents.autogen import list_tools_of
 from willowbark.agents.baseline import BaselineChatCompletionClient
 from willowbark.agents.report.model import ReportMessage, ResearchReport
 from willowbark.agents.specialist import SpecialistAgent
@@ -117,7 +117,7 @@ def _team(
     members = default_participants(analyst, settings)
     for member in members:
         if isinstance(member, SpecialistAgent):
-            for tool in tools_of(member):
+            for tool in list_tools_of(member):
                 assert isinstance(tool, EvidenceTool)
                 tool._timeout_s = SEARCH_TIMEOUT_S * factor
     return ResearchTeam(members, analyst, transport=transport)

@@ -11,8 +11,8 @@ os.environ.setdefault("AUTOGENSTUDIO_API_DOCS", "false")  # Studio reads its set
 import uvicorn
 from autogenstudio.web.app import app
 
-from willowbark.teams.guard import Guarded, listening_at
+from willowbark.teams.guard import Guarded, listen_at
 
-with listening_at("127.0.0.1", int(sys.argv[1])) as listening:
+with listen_at("127.0.0.1", int(sys.argv[1])) as listening:
     print(f"AutoGen Studio at http://127.0.0.1:{listening.getsockname()[1]} (Ctrl-C ends it)", flush=True)
     uvicorn.Server(uvicorn.Config(Guarded(app), log_config=None)).run([listening])

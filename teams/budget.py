@@ -13,7 +13,7 @@ from typing import Self
 from willowbark.agents.asking import add_usage
 from willowbark.agents.asking.reader import BATCH
 from willowbark.agents.autogen import RequestUsage
-from willowbark.agents.context import TEXTS_READ
+from willowbark.agents.context import MOST_TEXTS
 from willowbark.agents.report.content import BATCHED, BATCHED_TEXTS, OTHER_CALLS, READING, TEXTS, ModelCalls, TurnUsage
 from willowbark.tools.errors import WillowbarkError
 
@@ -53,14 +53,14 @@ PRICES: Mapping[str, Price] = {
     "anthropic/claude-opus-4-5": Price(input=5.0, output=25.0),
     "anthropic/claude-haiku-4-5": Price(input=1.0, output=5.0),
 }
-"""By the model's name in the settings. A model on the user's own machine costs nothing: see `price_of`."""
+"""By the model's name in the settings. A model on the user's own machine costs nothing: see `find_price`."""
 
 
 class BudgetExceeded(WillowbarkError):
     """The budget allows no further model call."""
 
 
-def price_of(model: str, own: Mapping[str, Price] | None = None) -> Price | None:
+def find_price(model: str, own: Mapping[str, Price] | None = None) -> Price | None:
     """Return a model's price; None if unknown."""
     if own and model in own:
         return own[model]
@@ -81,7 +81,7 @@ class Prices:
     def of_run(cls, model: str, llm: LLMSettings) -> Self:
         """Look up the prices of a run's models: the main one and those that the settings name for roles."""
         names = [name for name in llm.roles.model_dump().values() if name]
-        return cls(price_of(model, llm.prices), {name: price_of(name, llm.prices) for name in names}, llm.roles)
+        return cls(find_price(model, llm.prices), {name: find_price(name, llm.prices) for name in names}, llm.roles)
 
     @property
     def known(self) -> bool:
@@ -182,18 +182,18 @@ class Budget:
     def failed(self, reason: str) -> None:
         """Count one unanswered call; one that the budget refused is not counted as the model's failure."""
         if reason != BudgetExceeded.__name__:
-            made = self.calls.made + 1
+            call_count = self.calls.made + 1
             failed = self.calls.failed + 1
-            self.calls = ModelCalls(made=made, failed=failed, reason=reason)
+            self.calls = ModelCalls(made=call_count, failed=failed, reason=reason)
 
     def account(self, turns: Sequence[TurnUsage]) -> list[TurnUsage]:
         """Return the turns with their costs, and usage outside of turns as an entry of its own."""
-        beside = TurnUsage(
+        other_usage = TurnUsage(
             agent=OTHER_CALLS,
             prompt_tokens=max(0, self._used.prompt_tokens - sum(turn.prompt_tokens for turn in turns)),
             completion_tokens=max(0, self._used.completion_tokens - sum(turn.completion_tokens for turn in turns)),
         )
-        return self.prices.account([*turns, beside] if beside.tokens else turns)
+        return self.prices.account([*turns, other_usage] if other_usage.tokens else turns)
 
     def __str__(self) -> str:
         tokens = f"{self.tokens:,} tokens" + (f" of {self.max_tokens:,}" if self.max_tokens is not None else "")
@@ -213,7 +213,7 @@ def estimate(model: str, max_iterations: int, llm: LLMSettings, most_records: in
     """
     publications = min(PUBLICATIONS + NEWS * (max_iterations - 1), most_records)
     tokens = {
-        BATCHED_TEXTS if llm.batch else TEXTS: 0 if llm.economy else TEXT_TOKENS * TEXTS_READ,
+        BATCHED_TEXTS if llm.batch else TEXTS: 0 if llm.economy else TEXT_TOKENS * MOST_TEXTS,
         BATCHED if llm.batch else READING: BATCH_TOKENS * -(-publications // BATCH) + RECORD_TOKENS * publications,
         "judge": JUDGE_TOKENS * max_iterations,
         "report": REPORT_TOKENS,

@@ -17,7 +17,7 @@ from willowbark.agents.autogen import WELL_KNOWN_PROVIDERS, ComponentLoader, Com
 from willowbark.tools.errors import UsageError
 from willowbark.tools.records.enclosure import one_line
 
-from .config import on_this_machine
+from .config import is_on_this_machine
 
 T = TypeVar("T")
 
@@ -38,7 +38,7 @@ _HARMLESS = re.compile(
 _OURS = "willowbark."
 _LONGEST = 1_000_000  # characters or bytes of JSON; a team of ours has some 20,000
 _ADDRESSES = frozenset({"base_url", "azure_endpoint", "host", "url", "endpoint", "proxy", "organization_url"})
-_NAMED_BY_USER = (
+_ADDRESS_VARIABLES = (
     "WILLOWBARK_LLM__BASE_URL",
     "OPENAI_BASE_URL",
     "AZURE_OPENAI_ENDPOINT",
@@ -71,19 +71,21 @@ def load_component(
         content = json.loads(source) if isinstance(source, str | bytes) else source
         model = ComponentModel.model_validate(content)
         content = model.model_dump()
-        named = [name.strip() for name in environ.get(VARIABLE, "").split(",") if name.strip()]
+        allowed = [name.strip() for name in environ.get(VARIABLE, "").split(",") if name.strip()]
         providers = {
-            _check_provider(mapping["provider"], named) for mapping in _mappings(content) if "provider" in mapping
+            _check_provider(mapping["provider"], allowed)
+            for mapping in _walk_mappings(content)
+            if "provider" in mapping
         }
         _check_addresses(content, environ)
         for provider in providers:
-            made = _find_class(provider)
-            if not _is_own(made, provider) and not _is_named(provider, named):
+            component_class = _find_class(provider)
+            if not _is_own(component_class, provider) and not _is_allowed(provider, allowed):
                 raise UsageError(f"component {_quote(provider)} is refused: it is not a class of that module")
         return ComponentLoader.load_component(model, expected)
     except (ImportError, TypeError, ValueError, AttributeError, NotImplementedError, RecursionError) as error:
-        said = one_line(str(error), 200)
-        raise UsageError(f"the component cannot be loaded: {type(error).__name__}: {said}") from error
+        reason = one_line(str(error), 200)
+        raise UsageError(f"the component cannot be loaded: {type(error).__name__}: {reason}") from error
 
 
 def _find_class(provider: str) -> Any:
@@ -101,18 +103,18 @@ def _find_class(provider: str) -> Any:
         ) from None
 
 
-def _is_own(made: Any, provider: str) -> bool:
+def _is_own(component_class: Any, provider: str) -> bool:
     """Whether a class is its module's own: a module may hold what it imported from elsewhere.
 
     Willowbark's modules may give each other's classes, under the addresses that these had before.
     """
-    if not isinstance(made, type):
+    if not isinstance(component_class, type):
         return False
     module = _OURS if provider.startswith(_OURS) else f"{provider.rpartition('.')[0]}."
-    return f"{made.__module__}.".startswith(module)
+    return f"{component_class.__module__}.".startswith(module)
 
 
-def _mappings(content: Any) -> Iterator[dict[str, Any]]:
+def _walk_mappings(content: Any) -> Iterator[dict[str, Any]]:
     """Yield all objects in a parsed JSON text."""
     waiting = [content]
     while waiting:
@@ -124,10 +126,10 @@ def _mappings(content: Any) -> Iterator[dict[str, Any]]:
             waiting += value
 
 
-def _check_provider(provider: Any, named: Collection[str]) -> str:
-    """Return a provider's full name; UsageError if it is neither known to be harmless nor named by the user."""
+def _check_provider(provider: Any, allowed: Collection[str]) -> str:
+    """Return a provider's full name; UsageError if it is neither known to be harmless nor allowed by the user."""
     name = WELL_KNOWN_PROVIDERS.get(str(provider), str(provider))
-    if not _is_named(name, named) and not _HARMLESS.fullmatch(name):
+    if not _is_allowed(name, allowed) and not _HARMLESS.fullmatch(name):
         raise UsageError(
             f"component {_quote(name)} is refused: it is not of Willowbark, and may run code or reach any address; "
             f"name it in {VARIABLE} if it is yours or you trust this file"
@@ -135,20 +137,20 @@ def _check_provider(provider: Any, named: Collection[str]) -> str:
     return name
 
 
-def _is_named(name: str, named: Collection[str]) -> bool:
-    return any(name == entry or (entry.endswith(".") and name.startswith(entry)) for entry in named)
+def _is_allowed(name: str, allowed: Collection[str]) -> bool:
+    return any(name == entry or (entry.endswith(".") and name.startswith(entry)) for entry in allowed)
 
 
 def _check_addresses(content: dict[str, Any], environ: Mapping[str, str]) -> None:
     """Refuse servers that the user did not name: a client without its own key would send them the environment's."""
-    known = {environ.get(variable, "").strip().rstrip("/") for variable in _NAMED_BY_USER} - {""}
-    for mapping in _mappings(content):
+    own_addresses = {environ.get(variable, "").strip().rstrip("/") for variable in _ADDRESS_VARIABLES} - {""}
+    for mapping in _walk_mappings(content):
         for name in _ADDRESSES & mapping.keys():
             value = mapping[name]
-            if not isinstance(value, str) or value.rstrip("/") in known:
+            if not isinstance(value, str) or value.rstrip("/") in own_addresses:
                 continue
             url = value if urlsplit(value).scheme in ("http", "https") else f"http://{value}"
-            if not on_this_machine(url):
+            if not is_on_this_machine(url):
                 raise UsageError(
                     f"component with {name} {_quote(value)} is refused: it would get your key; name the address in "
                     "WILLOWBARK_LLM__BASE_URL if it is yours"

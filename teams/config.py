@@ -13,6 +13,7 @@ import json
 import os
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import product
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 from urllib.parse import urlsplit
@@ -38,7 +39,7 @@ FILE_NAME = "willowbark.toml"
 ENV_PREFIX = "WILLOWBARK_"
 _DELIMITER = "__"
 _KEYS_BELONG = "keys are set in the environment (OPENAI_API_KEY, ANTHROPIC_API_KEY, AZURE_OPENAI_API_KEY, NCBI_API_KEY)"
-_SHOWN_CHARACTERS = 40  # of an invalid value quoted in a message
+_QUOTED_CHARACTERS = 40  # of an invalid value quoted in a message
 
 
 Depth = Literal["quick", "standard", "exhaustive"]
@@ -51,15 +52,15 @@ MOST_TOKENS = 200_000
 """Tokens of a run's language models unless set otherwise; two rounds over 67 records take about 90,000."""
 
 
-def _none_word(value: Any) -> Any:
+def _read_none(value: Any) -> Any:
     return None if isinstance(value, str) and value.strip().lower() == "none" else value
 
 
-def _full_name(value: Any) -> Any:
+def _expand_name(value: Any) -> Any:
     return "markdown" if value == "md" else value
 
 
-def _plain_address(value: str) -> str:
+def _check_address(value: str) -> str:
     parts = urlsplit(value)
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise ValueError("should be an address such as http://127.0.0.1:8080/v1")
@@ -68,13 +69,13 @@ def _plain_address(value: str) -> str:
     return value.rstrip("/")
 
 
-def _known_sources(names: tuple[str, ...]) -> tuple[str, ...]:
-    known = searchable()
+def _check_sources(names: tuple[str, ...]) -> tuple[str, ...]:
+    sources = searchable()
     for name in names:
-        if name not in known:
+        if name not in sources:
             keyed = ", ".join(f"{card.name} (with {card.key})" for card in cards().values() if card.needs_key)
             raise ValueError(
-                f"has no source {name!r}{nearest(name, known)}; there are {', '.join(list_offered())} and {keyed}"
+                f"has no source {name!r}{nearest(name, sources)}; there are {', '.join(list_offered())} and {keyed}"
             )
     return tuple(dict.fromkeys(names))
 
@@ -100,12 +101,12 @@ class OrchestratorConfig(_ConfigSection):
 class LimitSettings(_ConfigSection):
     """`[research.limits]`: what a run may use; `"none"` removes a limit."""
 
-    max_tokens: Annotated[int | None, BeforeValidator(_none_word)] = Field(default=MOST_TOKENS, gt=0)
+    max_tokens: Annotated[int | None, BeforeValidator(_read_none)] = Field(default=MOST_TOKENS, gt=0)
     """Tokens of all model calls; None sets no limit. The default is none for the baseline analyst, at depth
     `exhaustive` and in screenings."""
-    max_seconds: Annotated[float | None, BeforeValidator(_none_word)] = Field(default=600.0, gt=0)
+    max_seconds: Annotated[float | None, BeforeValidator(_read_none)] = Field(default=600.0, gt=0)
     """Seconds from question to report; None sets no limit."""
-    max_cost_usd: Annotated[float | None, BeforeValidator(_none_word)] = Field(default=None, gt=0)
+    max_cost_usd: Annotated[float | None, BeforeValidator(_read_none)] = Field(default=None, gt=0)
     """US dollars of all model calls, where the model's price is known; None sets no limit."""
 
 
@@ -167,7 +168,7 @@ class ToolSettings(_ConfigSection):
     model_config = ConfigDict(extra="allow")
     __pydantic_extra__: dict[str, SourceSettings]
 
-    sources: Annotated[tuple[str, ...], Field(min_length=1), AfterValidator(_known_sources)] = Field(
+    sources: Annotated[tuple[str, ...], Field(min_length=1), AfterValidator(_check_sources)] = Field(
         default_factory=list_offered
     )
     """The sources to search: all that need no key, and the web by the first engine that can be asked: `brave` with
@@ -192,7 +193,7 @@ class ToolSettings(_ConfigSection):
             card = cards()[name]
             most = max(card.per_second, card.per_second_with_key or 0, card.per_second_with_email or 0)
             if limit is not None and limit > most:
-                raise ValueError(f"{name}.rate_limit: {excess_of(name, limit)}")
+                raise ValueError(f"{name}.rate_limit: {describe_excess(name, limit)}")
         return self
 
     def of(self, source: str) -> SourceSettings:
@@ -237,8 +238,8 @@ class RoleSettings(_ConfigSection):
             role = agent
         elif agent == "checker":
             return self.checker or self.report
-        named: str | None = getattr(self, role)
-        return named
+        model: str | None = getattr(self, role)
+        return model
 
 
 class LLMSettings(_ConfigSection):
@@ -266,7 +267,7 @@ class LLMSettings(_ConfigSection):
     """Whether a model is shown only the results and conclusions of abstracts, for fewer tokens."""
     fallback: bool = False
     """Whether a report counts as complete if the baseline analyst wrote it because the model failed."""
-    base_url: Annotated[str, AfterValidator(_plain_address)] | None = None
+    base_url: Annotated[str, AfterValidator(_check_address)] | None = None
     """Another server that speaks the provider's protocol; None uses the provider's own."""
     structured_output: bool | None = None
     """Whether the server enforces a JSON schema; None goes by the provider and tests another `base_url` by one call."""
@@ -296,7 +297,7 @@ class OutputSettings(_ConfigSection):
 
     directory: Path = Path("runs")
     """Folder for run folders."""
-    format: Annotated[Literal["markdown", "html", "json"], BeforeValidator(_full_name)] = "markdown"
+    format: Annotated[Literal["markdown", "html", "json"], BeforeValidator(_expand_name)] = "markdown"
     """What a run writes beside `report.json`: `report.md` with its appendix, `report.html`, or nothing; with `json` it
     is printed too. `export` makes the other formats."""
     include_citations: bool = True
@@ -334,14 +335,15 @@ class Settings(_ConfigSection):
         file = path or Path(FILE_NAME)
         variables = _read_environment()
         content = _read(file) if path is not None or os.path.lexists(file) else {}
-        own = respell(_changed({}, variables), "environment")
-        settings = cls.restored(_merged(respell(content, str(file)), own), str(file), variables)
+        own = respell(_change_sections({}, variables), "environment")
+        settings = cls.restored(_merge_values(respell(content, str(file)), own), str(file), variables)
         address = settings.llm.base_url
         is_from_file = "base_url" not in own.get("llm", {})
-        if path is None and address and is_from_file and not on_this_machine(address):
+        if path is None and address and is_from_file and not is_on_this_machine(address):
+            variable = _name_variable("llm.base_url")
             raise UsageError(
-                f"{file}: llm.base_url: a server beyond this machine would get your key; set "
-                f"{_variable('llm.base_url')} in the environment, or name the file with --config {file} if you trust it"
+                f"{file}: llm.base_url: a server beyond this machine would get your key; set {variable} in the "
+                f"environment, or name the file with --config {file} if you trust it"
             )
         return settings
 
@@ -358,14 +360,15 @@ class Settings(_ConfigSection):
         first = min(problems, key=lambda problem: problem["type"] != "extra_forbidden")
         name = ".".join(str(part) for part in first["loc"] if isinstance(part, str))
         set_by = next((variable for variable in variables if f"{rename(variable)}.".startswith(f"{name}.")), None)
-        place = f"{where}: {name}" if set_by is None else f"environment: {_variable(set_by)}"
+        place = f"{where}: {name}" if set_by is None else f"environment: {_name_variable(set_by)}"
         if first["type"] == "extra_forbidden":
-            of_sources = [f"tools.{source}.{own}" for source in searchable() for own in SourceSettings.model_fields]
-            message = f"no such setting{nearest(name, [*_names(cls().model_dump()), *of_sources])}; {_KEYS_BELONG}"
+            pairs = product(searchable(), SourceSettings.model_fields)
+            of_sources = [f"tools.{source}.{field}" for source, field in pairs]
+            message = f"no such setting{nearest(name, [*_list_names(cls().model_dump()), *of_sources])}; {_KEYS_BELONG}"
         else:
-            message = wording_of(first)
-            shown = repr(first["input"])[:_SHOWN_CHARACTERS]
-            message += f", not {shown}" if message.startswith("should") else ""
+            message = format_problem(first)
+            excerpt = repr(first["input"])[:_QUOTED_CHARACTERS]
+            message += f", not {excerpt}" if message.startswith("should") else ""
         more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
         raise UsageError(f"{place}: {one_line(message)}{more}")
 
@@ -379,7 +382,7 @@ class Settings(_ConfigSection):
             UsageError: no such setting, or an invalid value.
         """
         usual = {rename(name): value for name, value in changes.items() if value is not None}
-        return self.restored(_changed(self.model_dump(exclude_unset=True), usual), "options")
+        return self.restored(_change_sections(self.model_dump(exclude_unset=True), usual), "options")
 
     def to_store(self) -> dict[str, Any]:
         """Return the settings as JSON-safe data, from which `restored` makes the same ones in a later version.
@@ -392,7 +395,7 @@ class Settings(_ConfigSection):
         return content
 
 
-def excess_of(source: str, limit: float) -> str:
+def describe_excess(source: str, limit: float) -> str:
     """Say that a rate limit is above the source's own, and which key raises that."""
     card = cards()[source]
     own = f"{card.per_second:g} requests a second"
@@ -403,10 +406,10 @@ def excess_of(source: str, limit: float) -> str:
     return f"{limit:g} is above the limit of {card.title} itself, {own}; set at most that, or leave it out"
 
 
-def wording_of(problem: Mapping[str, Any]) -> str:
+def format_problem(problem: Mapping[str, Any]) -> str:
     """Return pydantic's message about an invalid value, worded to follow the value's name.
 
-    >>> wording_of({"msg": "Input should be a valid integer"})
+    >>> format_problem({"msg": "Input should be a valid integer"})
     'should be a valid integer'
     """
     return str(problem["msg"]).removeprefix("Value error, ").removeprefix("Input ")
@@ -423,7 +426,7 @@ def _read(file: Path) -> dict[str, Any]:
 
 def _read_environment() -> dict[str, Any]:
     """Return the settings that variables hold, by dotted name; lists and tables are written as JSON."""
-    found: dict[str, Any] = {}
+    settings: dict[str, Any] = {}
     for variable, value in sorted(os.environ.items()):  # a section comes before what it holds
         name = variable.upper().removeprefix(ENV_PREFIX).lower()
         is_setting = _DELIMITER in name or name.partition("_")[0] in Settings.model_fields
@@ -432,40 +435,40 @@ def _read_environment() -> dict[str, Any]:
                 content = json.loads(value) if value.startswith(("[", "{")) else value
             except ValueError:
                 content = value
-            found[name.replace(_DELIMITER, ".")] = content
-    return found
+            settings[name.replace(_DELIMITER, ".")] = content
+    return settings
 
 
-def _variable(name: str) -> str:
+def _name_variable(name: str) -> str:
     return ENV_PREFIX + name.replace(".", _DELIMITER).upper()
 
 
-def _changed(content: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
+def _change_sections(content: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
     """Return settings with values by dotted name put into their sections."""
     changed = dict(content)
     for name, value in changes.items():
         for section in reversed(name.split(".")):
             value = {section: value}  # noqa: PLW2901
-        changed = _merged(changed, value)
+        changed = _merge_values(changed, value)
     return changed
 
 
-def _merged(content: Any, changes: Any) -> Any:
+def _merge_values(content: Any, changes: Any) -> Any:
     if not isinstance(changes, Mapping):
         return changes
     own = content if isinstance(content, Mapping) else {}
-    return {**own, **{name: _merged(own.get(name), value) for name, value in changes.items()}}
+    return {**own, **{name: _merge_values(own.get(name), value) for name, value in changes.items()}}
 
 
-def _names(content: Mapping[str, Any], above: str = "") -> Iterator[str]:
+def _list_names(content: Mapping[str, Any], above: str = "") -> Iterator[str]:
     for name, value in content.items():
-        yield from _names(value, f"{above}{name}.") if isinstance(value, dict) and value else (above + name,)
+        yield from _list_names(value, f"{above}{name}.") if isinstance(value, dict) and value else (above + name,)
 
 
-def on_this_machine(address: str) -> bool:
+def is_on_this_machine(address: str) -> bool:
     """Check whether an address is a loopback one; names other than localhost are not looked up.
 
-    >>> on_this_machine("http://127.0.0.1:8080/v1"), on_this_machine("https://api.example.org")
+    >>> is_on_this_machine("http://127.0.0.1:8080/v1"), is_on_this_machine("https://api.example.org")
     (True, False)
     """
     try:

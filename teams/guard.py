@@ -151,7 +151,11 @@ class BoundedConnection(H11Protocol):
                 for connection in self.connections
                 if isinstance(connection, BoundedConnection) and connection._late
             ]
-            oldest = min(waiting, key=lambda each: each._late.when() if each._late else 0.0, default=None)
+            oldest = min(
+                waiting,
+                key=lambda waiting_connection: waiting_connection._late.when() if waiting_connection._late else 0.0,
+                default=None,
+            )
             transport.abort() if oldest is None else oldest._give_up()
         super().connection_made(transport)
         self._wait()
@@ -186,7 +190,7 @@ class Tokened:
 
     Args:
         inner: the wrapped application.
-        token: from `token_from`, or generated.
+        token: from `read_token`, or generated.
         variable: environment variable to mention in a refusal.
         entry: answers requests without the token, in place of a line; browsers may then send a cookie.
     """
@@ -196,18 +200,18 @@ class Tokened:
         self._variable = variable
         self._entry = entry
         self._expected = f"Bearer {token}".encode()
-        self._cookie = cookie_of(token).encode()
+        self._cookie = derive_cookie(token).encode()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request, or refuse it; tokens are compared in constant time."""
-        is_known = scope["type"] == "lifespan"
-        if not is_known:
+        is_admitted = scope["type"] == "lifespan"
+        if not is_admitted:
             headers = Headers(scope=scope)
             sent = headers.get("authorization", "").encode("latin-1")
-            kept = cookie_parser(headers.get("cookie", "")).get(COOKIE, "").encode("latin-1", "replace")
-            by_cookie = secrets.compare_digest(kept, self._cookie) and self._entry is not None
-            is_known = secrets.compare_digest(sent, self._expected) or by_cookie
-        if is_known:
+            cookie = cookie_parser(headers.get("cookie", "")).get(COOKIE, "").encode("latin-1", "replace")
+            by_cookie = secrets.compare_digest(cookie, self._cookie) and self._entry is not None
+            is_admitted = secrets.compare_digest(sent, self._expected) or by_cookie
+        if is_admitted:
             await self._inner(scope, receive, send)
         elif self._entry is not None:
             await self._entry(scope, receive, send)
@@ -216,12 +220,12 @@ class Tokened:
             await PlainTextResponse(line, 401, {"WWW-Authenticate": "Bearer"})(scope, receive, send)
 
 
-def cookie_of(token: str) -> str:
+def derive_cookie(token: str) -> str:
     """Derive the cookie's value from the token, as browsers also send cookies to other servers of the same name."""
     return hashlib.sha256(f"{COOKIE}: {token}".encode()).hexdigest()
 
 
-def token_from(environ: Mapping[str, str], variable: str) -> str | None:
+def read_token(environ: Mapping[str, str], variable: str) -> str | None:
     """Read the token from an environment variable; None if it is unset.
 
     Raises:
@@ -235,12 +239,12 @@ def token_from(environ: Mapping[str, str], variable: str) -> str | None:
 
 def tell_token(token: str | None, variable: str, say: Callable[[str], None]) -> str:
     """Print the required token, generating one if none is given, and return it."""
-    made = token or secrets.token_urlsafe(32)
-    say(f"Token: as {variable} says" if token else f"Token: {made}")
-    return made
+    required_token = token or secrets.token_urlsafe(32)
+    say(f"Token: as {variable} says" if token else f"Token: {required_token}")
+    return required_token
 
 
-def listening_at(host: str, port: int) -> socket.socket:
+def listen_at(host: str, port: int) -> socket.socket:
     """Open a listening socket; port 0 picks a free port.
 
     Raises:

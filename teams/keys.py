@@ -21,14 +21,14 @@ SERVICE = "willowbark"
 _NAMES_FILE = "keys-in-keyring.txt"
 
 
-def names_file() -> Path:
+def find_names_file() -> Path:
     """Return the file of the names, in the user's folder for configuration."""
     return platformdirs.user_config_path(SERVICE) / _NAMES_FILE
 
 
-def names_in_keyring() -> list[str]:
+def list_keyring_names() -> list[str]:
     """List the variables whose values the keyring holds, by what was kept there."""
-    file = names_file()
+    file = find_names_file()
     return file.read_text(encoding="utf-8").split() if file.exists() else []
 
 
@@ -36,7 +36,7 @@ def has_keyring() -> bool:
     """Whether the library is installed and finds a keyring that it can use."""
     if find_spec("keyring") is None:
         return False
-    return float(_keyring().get_keyring().priority) > 0
+    return float(_import_keyring().get_keyring().priority) > 0
 
 
 def keep_key(name: str, value: str) -> None:
@@ -46,18 +46,18 @@ def keep_key(name: str, value: str) -> None:
         UsageError: the keyring refuses it; the message holds no key.
     """
     try:
-        _keyring().set_password(SERVICE, name, value)
+        _import_keyring().set_password(SERVICE, name, value)
     except Exception as error:  # noqa: BLE001  each system's keyring has errors of its own
         raise UsageError(
             f"the keyring did not take {name} ({type(error).__name__}); set it in the environment"
         ) from None
-    names = dict.fromkeys([*names_in_keyring(), name])
-    write_file(names_file(), "".join(f"{each}\n" for each in names).encode())
+    names = dict.fromkeys([*list_keyring_names(), name])
+    write_file(find_names_file(), "".join(f"{variable}\n" for variable in names).encode())
 
 
 def load_keys(environ: MutableMapping[str, str] = os.environ) -> list[str]:
     """Put the keys of the keyring into the environment where that lacks them; return a complaint a key not found."""
-    missing = [name for name in names_in_keyring() if not environ.get(name, "").strip()]
+    missing = [name for name in list_keyring_names() if not environ.get(name, "").strip()]
     if not missing:
         return []
     if find_spec("keyring") is None:
@@ -65,7 +65,7 @@ def load_keys(environ: MutableMapping[str, str] = os.environ) -> list[str]:
     problems = []
     for name in missing:
         try:
-            value = _keyring().get_password(SERVICE, name)
+            value = _import_keyring().get_password(SERVICE, name)
         except Exception as error:  # noqa: BLE001  as above
             problems.append(f"{name}: the keyring did not give it ({type(error).__name__})")
             continue
@@ -74,5 +74,5 @@ def load_keys(environ: MutableMapping[str, str] = os.environ) -> list[str]:
     return problems
 
 
-def _keyring() -> Any:
+def _import_keyring() -> Any:
     return import_module("keyring")

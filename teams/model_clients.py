@@ -56,8 +56,8 @@ class Provider:
     def config(self, model: str, llm: "LLMSettings", environ: Mapping[str, str]) -> dict[str, Any]:
         """Return all arguments of its client for a model."""
         common = {"model": model, "temperature": llm.temperature, "timeout": llm.timeout_s, "max_retries": _MAX_RETRIES}
-        found = common | self.arguments(model, llm, environ)
-        return {name: value for name, value in found.items() if value is not None}
+        arguments = common | self.arguments(model, llm, environ)
+        return {name: value for name, value in arguments.items() if value is not None}
 
 
 def model_client(name: str, settings: "Settings", environ: Mapping[str, str] = os.environ) -> "ChatCompletionClient":
@@ -79,17 +79,17 @@ def model_client(name: str, settings: "Settings", environ: Mapping[str, str] = o
         client_class = getattr(importlib.import_module(module), kind)
     except ImportError:
         raise MissingExtra(f"{prefix}/…", prefix) from None
-    given = provider.config(model, settings.llm, environ)
+    arguments = provider.config(model, settings.llm, environ)
     from willowbark.agents.asking.batches import send_through_batches  # noqa: PLC0415  agents take most of a second
-    from willowbark.agents.autogen import http_client, patch_provider_client  # noqa: PLC0415
+    from willowbark.agents.autogen import get_http_client, patch_provider_client  # noqa: PLC0415
 
     try:
-        client = patch_provider_client(client_class(**given), send_through_batches)
+        client = patch_provider_client(client_class(**arguments), send_through_batches)
     except (TypeError, ValueError) as error:
         raise UsageError(
             f"model {name!r}: its client refuses these settings ({' '.join(str(error).split())})"
         ) from error
-    _cap_answers(http_client(client), settings.llm.timeout_s)
+    _cap_answers(get_http_client(client), settings.llm.timeout_s)
     return client
 
 
@@ -99,8 +99,8 @@ def _cap_answers(http: Any, timeout_s: float) -> None:
     An answer that exceeds a limit fails in the provider's library like a broken connection. Answers are requested
     uncompressed, since a few compressed bytes may expand to any number.
     """
-    own = next(each for each in type(http).__mro__ if each.__name__ == "AsyncClient")
-    library: Any = importlib.import_module(own.__module__.partition(".")[0])  # some version of httpx
+    client_base = next(base for base in type(http).__mro__ if base.__name__ == "AsyncClient")
+    library: Any = importlib.import_module(client_base.__module__.partition(".")[0])  # some version of httpx
 
     class CappedBody(library.AsyncByteStream):  # type: ignore[misc]
         def __init__(self, inner: Any, until: float) -> None:
@@ -108,7 +108,7 @@ def _cap_answers(http: Any, timeout_s: float) -> None:
             self._until = until
 
         async def __aiter__(self) -> AsyncIterator[bytes]:
-            read = 0
+            received = 0
             chunks = aiter(self._inner)
             while True:
                 try:
@@ -118,8 +118,8 @@ def _cap_answers(http: Any, timeout_s: float) -> None:
                     raise library.ReadTimeout("the answer did not end in time") from error
                 if chunk is None:
                     return
-                read += len(chunk)
-                if read > ANSWER_BYTES:
+                received += len(chunk)
+                if received > ANSWER_BYTES:
                     raise library.DecodingError(f"the answer is larger than {ANSWER_BYTES:,} bytes")
                 yield chunk
 
@@ -160,16 +160,16 @@ def _cap_answers(http: Any, timeout_s: float) -> None:
     http.event_hooks["response"].append(cap)
 
 
-def clients_of_roles(
+def create_role_clients(
     settings: "Settings", environ: Mapping[str, str] = os.environ
 ) -> "dict[str, ChatCompletionClient]":
     """Create the clients of the models in `[llm.roles]`, by model name; UsageError as `model_client`."""
-    named = settings.llm.roles.model_dump().values()
-    others = dict.fromkeys(name for name in named if name not in (None, settings.llm.model))
+    role_models = settings.llm.roles.model_dump().values()
+    others = dict.fromkeys(name for name in role_models if name not in (None, settings.llm.model))
     return {name: model_client(name, settings, environ) for name in others}
 
 
-def context_of(name: str, llm: "LLMSettings") -> int | None:
+def find_context_limit(name: str, llm: "LLMSettings") -> int | None:
     """Return the known limit on tokens of prompt and answer together; None leaves it to the server."""
     return llm.context_tokens or (_OLLAMA_CONTEXT if name.startswith("ollama/") else None)
 
@@ -197,29 +197,29 @@ async def preflight(
     Raises:
         UsageError: the key is refused, the model unknown, the balance empty, or the address does not answer.
     """
-    from willowbark.agents.asking import provider_error_line  # noqa: PLC0415
-    from willowbark.agents.autogen import UserMessage, openai_server  # noqa: PLC0415  agents take most of a second
+    from willowbark.agents.asking import describe_provider_error  # noqa: PLC0415
+    from willowbark.agents.autogen import UserMessage, find_openai_server  # noqa: PLC0415  agents take most of a second
 
     if name.partition("/")[0] not in PROVIDERS:
         return False
-    looks = probes and openai_server(client) is not None and not client.model_info.get("structured_output")
+    looks = probes and find_openai_server(client) is not None and not client.model_info.get("structured_output")
     word = {"type": "string", "enum": ["ready"]}  # answers follow this schema only if the server enforces it
     schema = {"type": "object", "properties": {"word": word}, "required": ["word"], "additionalProperties": False}
-    named = {"type": "json_schema", "json_schema": {"name": "Ready", "strict": True, "schema": schema}}
-    form: dict[str, Any] = {"extra_create_args": {"response_format": named}} if looks else {}
+    schema_format = {"type": "json_schema", "json_schema": {"name": "Ready", "strict": True, "schema": schema}}
+    form: dict[str, Any] = {"extra_create_args": {"response_format": schema_format}} if looks else {}
     try:
         async with asyncio.timeout(timeout_s):
             answer = await client.create(
                 [UserMessage(content="Answer with the one word: ready", source="user")], **form
             )
     except Exception as error:  # clients raise whatever their libraries raise
-        said = provider_error_line(error)
-        if said.startswith(_FINAL) or any(word in said.lower() for word in _NEVER):
-            raise UsageError(f"model {name!r} cannot be asked: {said}; or use --model {BASELINE}") from error
+        problem = describe_provider_error(error)
+        if problem.startswith(_FINAL) or any(word in problem.lower() for word in _NEVER):
+            raise UsageError(f"model {name!r} cannot be asked: {problem}; or use --model {BASELINE}") from error
         causes: list[BaseException] = [error]
         while (cause := causes[-1].__cause__ or causes[-1].__context__) is not None:
             causes.append(cause)
-        if any(type(each).__name__ in _UNREACHED for each in causes):
+        if any(type(link).__name__ in _UNREACHED for link in causes):
             raise UsageError(f"model {name!r} cannot be reached: no server answers there; is it running?") from error
         return False
     try:
@@ -231,16 +231,16 @@ async def preflight(
     return holds_to_it
 
 
-def model_of(client: "ChatCompletionClient") -> "Model":
+def describe_model(client: "ChatCompletionClient") -> "Model":
     """Describe a client's model for ledger, price list and report, for example `openai/gpt-4.1-mini`."""
     from willowbark.agents.asking import (  # noqa: PLC0415  agents take most of a second
-        analyst_name,
+        name_analyst,
         reads_requests,
     )
 
     from .ledger import Model  # noqa: PLC0415
 
-    analyst = analyst_name(client)
+    analyst = name_analyst(client)
     kind = type(client)
     provider = next((name for name in PROVIDERS if f".models.{name}" in kind.__module__), None)
     if any(base.__name__ == "BaselineChatCompletionClient" for base in kind.__mro__):
@@ -252,41 +252,47 @@ def model_of(client: "ChatCompletionClient") -> "Model":
     return Model(name, analyst, {**client.model_info, **({READS_REQUESTS: True} if reads_requests(client) else {})})
 
 
-def _openai(model: str, llm: "LLMSettings", environ: Mapping[str, str]) -> dict[str, Any]:
-    from willowbark.agents.autogen import openai_model_info  # noqa: PLC0415  agents take most of a second
+def _configure_openai(model: str, llm: "LLMSettings", environ: Mapping[str, str]) -> dict[str, Any]:
+    from willowbark.agents.autogen import find_model_info  # noqa: PLC0415  agents take most of a second
 
     own_server = llm.base_url is not None
     key = environ.get("OPENAI_API_KEY", "").strip() or (_NO_KEY if own_server else _read_env(environ, "OPENAI_API_KEY"))
     return {
         "api_key": key,
         "base_url": llm.base_url,
-        "model_info": _info(llm, structured=not own_server, known=None if own_server else openai_model_info(model)),
+        "model_info": _describe_abilities(
+            llm, structured=not own_server, model_info=None if own_server else find_model_info(model)
+        ),
         _answer_limit(model): llm.max_tokens,
     }
 
 
-def _azure(model: str, llm: "LLMSettings", environ: Mapping[str, str]) -> dict[str, Any]:
+def _configure_azure(model: str, llm: "LLMSettings", environ: Mapping[str, str]) -> dict[str, Any]:
     key = _read_env(environ, "AZURE_OPENAI_API_KEY")
     return {
         "azure_deployment": model,
         "api_key": key,
         "azure_endpoint": llm.base_url or _read_env(environ, "AZURE_OPENAI_ENDPOINT"),
         "api_version": environ.get("OPENAI_API_VERSION", "").strip() or _AZURE_API_VERSION,
-        "model_info": _info(llm, structured=False),  # a deployment's name does not reveal its model
+        "model_info": _describe_abilities(llm, structured=False),  # a deployment's name does not reveal its model
         _answer_limit(model): llm.max_tokens,
     }
 
 
-def _anthropic(_: str, llm: "LLMSettings", environ: Mapping[str, str]) -> dict[str, Any]:
+def _configure_anthropic(_: str, llm: "LLMSettings", environ: Mapping[str, str]) -> dict[str, Any]:
     return {
         "api_key": _read_env(environ, "ANTHROPIC_API_KEY"),
         "base_url": llm.base_url,
         "max_tokens": llm.max_tokens or _ANTHROPIC_MAX_TOKENS,
-        "model_info": {**_info(llm, structured=False), "structured_output": False, "multiple_system_messages": False},
+        "model_info": {
+            **_describe_abilities(llm, structured=False),
+            "structured_output": False,
+            "multiple_system_messages": False,
+        },
     }
 
 
-def _ollama(_: str, llm: "LLMSettings", environ: Mapping[str, str]) -> dict[str, Any]:
+def _configure_ollama(_: str, llm: "LLMSettings", environ: Mapping[str, str]) -> dict[str, Any]:
     context = llm.context_tokens or _OLLAMA_CONTEXT
     options = {"temperature": llm.temperature, "num_predict": llm.max_tokens, "num_ctx": context}
     return {
@@ -294,24 +300,24 @@ def _ollama(_: str, llm: "LLMSettings", environ: Mapping[str, str]) -> dict[str,
         "temperature": None,
         "max_retries": None,
         "options": {name: value for name, value in options.items() if value is not None},
-        "model_info": _info(llm, structured=True),  # the server enforces a schema for any model
+        "model_info": _describe_abilities(llm, structured=True),  # the server enforces a schema for any model
     }
 
 
 _MODELS = "autogen_ext.models"
 PROVIDERS: Mapping[str, Provider] = {
-    "openai": Provider(f"{_MODELS}.openai.OpenAIChatCompletionClient", "openai", _openai, "OPENAI_API_KEY"),
+    "openai": Provider(f"{_MODELS}.openai.OpenAIChatCompletionClient", "openai", _configure_openai, "OPENAI_API_KEY"),
     "anthropic": Provider(
-        f"{_MODELS}.anthropic.AnthropicChatCompletionClient", "anthropic", _anthropic, "ANTHROPIC_API_KEY"
+        f"{_MODELS}.anthropic.AnthropicChatCompletionClient", "anthropic", _configure_anthropic, "ANTHROPIC_API_KEY"
     ),
-    "ollama": Provider(f"{_MODELS}.ollama.OllamaChatCompletionClient", "ollama", _ollama),
+    "ollama": Provider(f"{_MODELS}.ollama.OllamaChatCompletionClient", "ollama", _configure_ollama),
     "azure": Provider(  # its library is needed only when a team is dumped
-        f"{_MODELS}.openai.AzureOpenAIChatCompletionClient", "azure.identity", _azure, "AZURE_OPENAI_API_KEY"
+        f"{_MODELS}.openai.AzureOpenAIChatCompletionClient", "azure.identity", _configure_azure, "AZURE_OPENAI_API_KEY"
     ),
 }
 
 
-def _info(llm: "LLMSettings", *, structured: bool, known: "ModelInfo | None" = None) -> "ModelInfo":
+def _describe_abilities(llm: "LLMSettings", *, structured: bool, model_info: "ModelInfo | None" = None) -> "ModelInfo":
     """Describe a model's abilities: the known ones, else typical ones; `structured_output` overrides both."""
     usual: ModelInfo = {
         "vision": False,
@@ -321,7 +327,7 @@ def _info(llm: "LLMSettings", *, structured: bool, known: "ModelInfo | None" = N
         "structured_output": structured,
         "multiple_system_messages": True,
     }
-    info = usual if known is None else known.copy()
+    info = usual if model_info is None else model_info.copy()
     if llm.structured_output is not None:
         info["structured_output"] = llm.structured_output
     return info

@@ -8,6 +8,7 @@ who was called in it, and who has answered.
 import warnings
 from collections.abc import Mapping, Sequence, Set
 from contextlib import AsyncExitStack
+from itertools import chain
 from typing import Any, Literal, Self, TypedDict, Unpack, get_args
 
 from willowbark.agents.approval import ApprovalMessage
@@ -32,15 +33,15 @@ from willowbark.agents.autogen import (
     TerminationCondition,
     TextMessage,
     Thread,
-    assistants_in,
-    keyword_defaults,
-    names_inside,
+    find_assistants,
+    list_defaults,
+    list_names,
 )
 from willowbark.agents.baseline import BaselineChatCompletionClient
 from willowbark.agents.context import Joins, RunContext
 from willowbark.agents.findings import FindingsMessage
 from willowbark.agents.judge import JudgeAgent, JudgeLimits
-from willowbark.agents.outside import Listener, heard_in, round_of
+from willowbark.agents.outside import Listener, collect_turns, find_round
 from willowbark.agents.report.model import ReportMessage
 from willowbark.agents.reporter import ReportAgent
 from willowbark.agents.specialist import SpecialistAgent
@@ -65,7 +66,7 @@ MESSAGE_TYPES: list[type[BaseAgentEvent | BaseChatMessage]] = [
 `custom_message_types`."""
 FOR_MODELS = ("selector_prompt", "max_selector_attempts", "model_client_streaming", "model_context")
 """Options of AutoGen's selector that only its model reads."""
-_USUAL = {name: keyword_defaults(SelectorGroupChat)[name] for name in FOR_MODELS}
+_USUAL = {name: list_defaults(SelectorGroupChat)[name] for name in FOR_MODELS}
 
 
 class GroupChatOptions(TypedDict, total=False):
@@ -147,11 +148,13 @@ class ResearchTeam(PolicyGroupChat, Component[ResearchTeamConfig]):
             raise UsageError(f"selection is {selection!r}; there are {', '.join(get_args(Selection))}")
         if selection == "rounds" and candidate_func is None:
             _refuse_unread(options)
-        self._judge = _only(members, AssessmentMessage, "judge")
-        self._reporter = _only(members, ReportMessage, "report agent")
-        self._approver = _only(members, ApprovalMessage, "approver") if _producers(members, ApprovalMessage) else None
+        self._judge = _find_only(members, AssessmentMessage, "judge")
+        self._reporter = _find_only(members, ReportMessage, "report agent")
+        self._approver = (
+            _find_only(members, ApprovalMessage, "approver") if _list_producers(members, ApprovalMessage) else None
+        )
         others = (self._judge, self._reporter, self._approver)
-        self._sources = {member.name: names_inside(member) for member in members}
+        self._sources = {member.name: list_names(member) for member in members}
         _refuse_shared_names(self._sources)
         self._specialists = [m.name for m in members if m.name not in others]
         if not self._specialists:
@@ -169,7 +172,7 @@ class ResearchTeam(PolicyGroupChat, Component[ResearchTeamConfig]):
             self._message_factory.register(FindingsMessage)
         self.selects_by_model = selection == "model"
         self._members = members
-        assistants = (agent for member in members for agent in assistants_in(member))
+        assistants = (agent for member in members for agent in find_assistants(member))
         others_by_name = {agent.name: agent for agent in assistants if not isinstance(agent, SpecialistAgent)}
         self._listener = Listener(others_by_name, client)
         self._run = run or RunContext()
@@ -180,15 +183,19 @@ class ResearchTeam(PolicyGroupChat, Component[ResearchTeamConfig]):
         """Return findings of what agents did in this round that give none themselves, each after a text for people."""
         speakers = frozenset[str]().union(*(self._sources[name] for name in self._specialists))
         deciders = frozenset(filter(None, (self._judge, self._reporter, self._approver)))
-        iteration = round_of(thread[_question_at(thread) :])
+        iteration = find_round(thread[_find_question_end(thread) :])
         self._listener.join(self._run, iteration)
-        heard = heard_in(thread_of_round(thread, self._judge), speakers, deciders)
-        if not heard:
+        contributions = collect_turns(find_round_messages(thread, self._judge), speakers, deciders)
+        if not contributions:
             return ()
-        asked = [each.content for each in thread if isinstance(each, TextMessage) and each.source == "user"]
-        earlier = [each.content for each in thread if isinstance(each, FindingsMessage)]
-        known = frozenset(record.key for found in earlier for record in found.records)
-        return await self._listener.hear(heard, parse_question(follow_up(asked)), iteration, known, self._run)
+        questions = [
+            message.content for message in thread if isinstance(message, TextMessage) and message.source == "user"
+        ]
+        earlier = [message.content for message in thread if isinstance(message, FindingsMessage)]
+        earlier_keys = frozenset(record.key for record in chain.from_iterable(findings.records for findings in earlier))
+        return await self._listener.hear(
+            contributions, parse_question(follow_up(questions)), iteration, earlier_keys, self._run
+        )
 
     def next_speakers(self, thread: Thread) -> list[str]:
         """Name who speaks next, by the policy of the rounds; nobody after the report."""
@@ -198,14 +205,15 @@ class ResearchTeam(PolicyGroupChat, Component[ResearchTeamConfig]):
 
     def open_speakers(self, thread: Thread) -> list[str]:
         """Name those whom the rounds allow to speak next: the judge too, once one of the round has spoken."""
-        due = self.next_speakers(thread)
-        if due[0] in self._specialists and self._spoke_in_round(thread):
-            return [*due, self._judge]
-        return due
+        speakers = self.next_speakers(thread)
+        if speakers[0] in self._specialists and self._has_spoken_in_round(thread):
+            return [*speakers, self._judge]
+        return speakers
 
-    def _spoke_in_round(self, thread: Thread) -> bool:
-        since = thread_of_round(thread, self._judge)
-        return any(message.source in self._sources[name] for message in since for name in self._specialists)
+    def _has_spoken_in_round(self, thread: Thread) -> bool:
+        since = find_round_messages(thread, self._judge)
+        sources = frozenset[str]().union(*(self._sources[name] for name in self._specialists))
+        return any(message.source in sources for message in since)
 
     def _to_config(self) -> ResearchTeamConfig:
         for name in ("selector_func", "candidate_func"):
@@ -275,33 +283,34 @@ def default_participants(
     """
     settings = settings or Settings()
     roles = roles or {}
-    asked = settings.research
+    research = settings.research
     is_baseline = all(isinstance(role, BaselineChatCompletionClient) for role in (model_client, *roles.values()))
     fallback = None if is_baseline else BaselineChatCompletionClient(estimates_tokens=False)
-    specialists: list[ChatAgent | Team] = [
-        specialist_agent(
-            name,
-            roles.get("specialist", model_client),
-            reader=roles.get("reader", model_client if "specialist" in roles else None),
-            max_results=asked.page_size,
-            page_sizes=settings.tools.page_sizes,
-            sources=own,
-            fallback=fallback,
-            turn_timeout_s=settings.llm.turn_timeout_s,
-        )
-        for name in ROLES
-        if (own := [source for source in searchable(name) if source in settings.searched_sources])
-    ]
+    specialists = list[ChatAgent | Team]()
+    for name in ROLES:
+        sources = [source for source in searchable(name) if source in settings.searched_sources]
+        if sources:
+            specialist = specialist_agent(
+                name,
+                roles.get("specialist", model_client),
+                reader=roles.get("reader", model_client if "specialist" in roles else None),
+                max_results=research.page_size,
+                page_sizes=settings.tools.page_sizes,
+                sources=sources,
+                fallback=fallback,
+                turn_timeout_s=settings.llm.turn_timeout_s,
+            )
+            specialists.append(specialist)
     limits = JudgeLimits(
-        max_iterations=asked.max_iterations,
-        judge_threshold=asked.judge_threshold,
-        max_tokens=asked.token_limit(is_baseline=is_baseline),
-        max_records=DEPTHS[asked.depth],
+        max_iterations=research.max_iterations,
+        judge_threshold=research.judge_threshold,
+        max_tokens=research.token_limit(is_baseline=is_baseline),
+        max_records=DEPTHS[research.depth],
     )
     judge, reporter = (roles.get(role, model_client) for role in ("judge", "report"))
     return [
         *specialists,
-        JudgeAgent("judge", judge, fallback=fallback, limits=limits, include_rag=asked.include_rag),
+        JudgeAgent("judge", judge, fallback=fallback, limits=limits, include_rag=research.include_rag),
         *([approver] if approver is not None else []),
         ReportAgent(
             "report",
@@ -309,19 +318,19 @@ def default_participants(
             words=settings.report.words,
             checker=roles.get("checker"),
             fallback=fallback,
-            include_rag=asked.include_rag,
+            include_rag=research.include_rag,
         ),
     ]
 
 
-def _only(members: Sequence[ChatAgent | Team], produced: type[BaseChatMessage], role: str) -> str:
-    names = _producers(members, produced)
+def _find_only(members: Sequence[ChatAgent | Team], produced: type[BaseChatMessage], role: str) -> str:
+    names = _list_producers(members, produced)
     if len(names) != 1:
         raise UsageError(f"the team needs exactly one {role}; it has {len(names)}")
     return names[0]
 
 
-def _producers(members: Sequence[ChatAgent | Team], produced: type[BaseChatMessage]) -> list[str]:
+def _list_producers(members: Sequence[ChatAgent | Team], produced: type[BaseChatMessage]) -> list[str]:
     return [m.name for m in members if isinstance(m, ChatAgent) and produced in m.produced_message_types]
 
 
@@ -351,15 +360,15 @@ def _refuse_shared_names(sources: Mapping[str, Set[str]]) -> None:
             owners[name] = member
 
 
-def _question_at(thread: Thread) -> int:
+def _find_question_end(thread: Thread) -> int:
     """Return the place behind the latest question: a team may be asked several in turn."""
     places = [at for at, message in enumerate(thread) if isinstance(message, TextMessage) and message.source == "user"]
     return places[-1] + 1 if places else 0
 
 
-def thread_of_round(thread: Thread, judge: str) -> Thread:
+def find_round_messages(thread: Thread, judge: str) -> Thread:
     """Return the messages since the judge's latest verdict on the latest question."""
-    messages = thread[_question_at(thread) :]
+    messages = thread[_find_question_end(thread) :]
     for place in reversed(range(len(messages))):
         if isinstance(messages[place], AssessmentMessage) and messages[place].source == judge:
             return messages[place + 1 :]
@@ -387,21 +396,21 @@ def next_speakers(
         approver: speaks before it; None if there is none.
         sources: the sources of each specialist's messages, several if it is a team; None takes its name.
     """
-    since = thread_of_round(thread, judge)
-    before = thread[_question_at(thread) : len(thread) - len(since)]
+    since = find_round_messages(thread, judge)
+    before = thread[_find_question_end(thread) : len(thread) - len(since)]
     called = list(specialists)
     if before:
         verdict = before[-1]
         assert isinstance(verdict, AssessmentMessage)
         if verdict.content.recommendation == "synthesize":
-            return _due_at_the_end(since, reporter, approver)
+            return _list_last_speakers(since, reporter, approver)
         called = [name for name in specialists if name in verdict.content.next_specialists] or called
-    heard = {message.source for message in since if isinstance(message, BaseChatMessage)}
-    missing = [name for name in called if heard.isdisjoint(sources[name] if sources else [name])]
+    sources_heard = {message.source for message in since if isinstance(message, BaseChatMessage)}
+    missing = [name for name in called if sources_heard.isdisjoint(sources[name] if sources else [name])]
     return missing or [judge]
 
 
-def _due_at_the_end(since: Thread, reporter: str, approver: str | None) -> list[str]:
+def _list_last_speakers(since: Thread, reporter: str, approver: str | None) -> list[str]:
     if any(isinstance(message, ReportMessage) and message.source == reporter for message in since):
         return []
     if approver is None or any(isinstance(message, ApprovalMessage) for message in since):

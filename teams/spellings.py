@@ -40,11 +40,11 @@ def respell(content: Mapping[str, Any], where: str) -> dict[str, Any]:
         value = _take(settings, spelling)
         if value is None:
             continue
-        for path, part in _leaves(value, name):
-            known = _look_up(settings, path)
-            if known is not None and known != part:
+        for path, part in _walk_leaves(value, name):
+            current = _look_up(settings, path)
+            if current is not None and current != part:
                 own = spelling + path.removeprefix(name)
-                raise UsageError(f"{where}: {own} ({part!r}) and {path} ({known!r}) are one setting; keep {path}")
+                raise UsageError(f"{where}: {own} ({part!r}) and {path} ({current!r}) are one setting; keep {path}")
             _put(settings, path, part)
     return settings
 
@@ -141,10 +141,10 @@ def _put(settings: dict[str, Any], name: str, value: Any) -> None:
     section[last] = value
 
 
-def _leaves(value: Any, name: str) -> Iterator[tuple[str, Any]]:
+def _walk_leaves(value: Any, name: str) -> Iterator[tuple[str, Any]]:
     """Yield a section's values by dotted name; a value that is no section by its own."""
     if not isinstance(value, Mapping):
         yield name, value
         return
     for part, inner in value.items():
-        yield from _leaves(inner, f"{name}.{part}")
+        yield from _walk_leaves(inner, f"{name}.{part}")

@@ -1,6 +1,8 @@
 """The state of a run, read from its journal: what has been found, judged and spent so far."""
 
 from collections.abc import Iterable
+from functools import partial
+from itertools import chain
 from typing import Any
 
 from pydantic import AwareDatetime, BaseModel, Field
@@ -8,6 +10,7 @@ from pydantic import AwareDatetime, BaseModel, Field
 from willowbark.agents.assessment import JudgeAssessment
 from willowbark.agents.findings import Findings
 from willowbark.tools.records.evidence import Evidence, merge
+from willowbark.tools.search import SourceReply
 
 from .ledger import Ledger, Turn, restore
 
@@ -34,9 +37,14 @@ class ResearchState(BaseModel, frozen=True, extra="forbid"):
     updated_at: AwareDatetime
 
 
-def findings_of(turns: Iterable[Turn]) -> list[Findings]:
+def restore_findings(turns: Iterable[Turn]) -> list[Findings]:
     """Return what the specialists handed over in these turns."""
     return [restore(Findings, turn.message["content"], turn.type) for turn in turns if turn.type == "FindingsMessage"]
+
+
+def merge_records(findings: Iterable[Findings]) -> list[Evidence]:
+    """Return the records of several handovers, each publication once."""
+    return merge(chain.from_iterable(handover.records for handover in findings))
 
 
 def state_of(ledger: Ledger, run_id: str, iteration: int | None = None) -> ResearchState:
@@ -47,28 +55,31 @@ def state_of(ledger: Ledger, run_id: str, iteration: int | None = None) -> Resea
     """
     run = ledger.run(run_id)
     turns = [turn for turn in ledger.turns(run_id) if iteration is None or turn.iteration <= iteration]
-    found = findings_of(turns)
+    findings = restore_findings(turns)
     verdicts = [turn for turn in turns if turn.type == "AssessmentMessage"]
+    searches = list[dict[str, Any]]()
+    for handover in findings:
+        searches += map(partial(_describe_search, handover), handover.replies)
     return ResearchState(
         query_id=run_id,
         question=run.question,
-        iteration=max((one.iteration for one in found), default=0),
-        evidence=merge(record for one in found for record in one.records),
+        iteration=max((handover.iteration for handover in findings), default=0),
+        evidence=merge_records(findings),
         assessments=[restore(JudgeAssessment, turn.message["content"], turn.type) for turn in verdicts],
         tokens_used=sum(turn.prompt_tokens + turn.completion_tokens for turn in turns),
-        search_history=[
-            {
-                "iteration": one.iteration,
-                "specialist": one.specialist,
-                "source": reply.source,
-                "query": reply.query,
-                "status": reply.status.value,
-                "records": len(reply.records),
-            }
-            for one in found
-            for reply in one.replies
-        ],
+        search_history=searches,
         stop_reason=run.stop_reason,
         created_at=run.created_at,
         updated_at=run.updated_at,
     )
+
+
+def _describe_search(handover: Findings, reply: SourceReply) -> dict[str, Any]:
+    return {
+        "iteration": handover.iteration,
+        "specialist": handover.specialist,
+        "source": reply.source,
+        "query": reply.query,
+        "status": reply.status.value,
+        "records": len(reply.records),
+    }

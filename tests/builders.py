@@ -25,7 +25,7 @@ from willowbark.teams.config import Settings
 from willowbark.tools.appraisal.appraised import Readings
 from willowbark.tools.appraisal.candidates import appraise_candidates
 from willowbark.tools.reading.document import Document
-from willowbark.tools.reading.facts import facts_of
+from willowbark.tools.reading.facts import find_facts
 from willowbark.tools.reading.reading import QuotedPassage, Reading
 from willowbark.tools.reading.text import sentences
 from willowbark.tools.records.evidence import Citation, Evidence
@@ -267,7 +267,7 @@ class ScriptedReader:
         fields = {"passages": [QuotedPassage(text=last, start=0, end=len(last))], **self.fields}
         effects = [effect for known, effect in self.effects.items() if known in text]
         fields.update({"effect": effects[0]} if effects else {})
-        facts = facts_of(document)
+        facts = find_facts(document)
         told = {"condition": condition, "design": facts.design, "participants": facts.participants}
         return reading(key, drug, **{**told, **fields})
 

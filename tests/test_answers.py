@@ -6,16 +6,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from benchmarks.questions import first_lines
+from benchmarks.questions import answer_safety_questions
 from builders import evidence, material
 from goldens import GOLDENS, assert_golden
 from posted_study import trial
 
-from willowbark.agents.report.answers import ReportAnswer, answer_of
-from willowbark.agents.report.material import mechanisms_of
+from willowbark.agents.report.answers import ReportAnswer, answer_question
+from willowbark.agents.report.material import find_mechanisms
 from willowbark.agents.report.texts import References, write_line
 from willowbark.tools.appraisal.appraised import Readings
-from willowbark.tools.appraisal.harms import boxed, warnings
+from willowbark.tools.appraisal.harms import list_boxed_warnings, list_label_warnings
 from willowbark.tools.questions import parse_question
 from willowbark.tools.reading.document import Document
 from willowbark.tools.reading.reading import Reading
@@ -57,7 +57,7 @@ def entry(drug: str, **fields: Any) -> Evidence:
 
 def answered(question: str, *pool: Evidence, **told: dict[str, Any]) -> ReportAnswer:
     found = material(question, pool, Readings(Told(**told)))
-    answer = answer_of(found, mechanisms_of(found))
+    answer = answer_question(found, find_mechanisms(found))
     assert answer is not None
     return answer
 
@@ -98,9 +98,9 @@ def test_titles_questions_as_read_answers_and_what_they_quote_are_as_kept() -> N
     for case in CASES:
         pool = [made(number, dict(each)) for number, each in enumerate(case.get("pool", ()), 1)]
         found = material(case["question"], pool, Readings(Told(**case.get("told", {}))))
-        answer, title = answer_of(found, mechanisms_of(found)), write_line("summary", "title", m=found)
+        answer, title = answer_question(found, find_mechanisms(found)), write_line("summary", "title", m=found)
         assert answer is not None
-        section = References(found.records).write("", [*answer.said, *answer.quoted])
+        section = References(found.records).write("", [*answer.statements, *answer.quotations])
         read = write_line("findings", "question", asked=found.asked)
         told.append(f"# {case['case']}: {title} ({answer.confidence})\n\n{read}\n\n{section.content}\n")
 
@@ -108,7 +108,7 @@ def test_titles_questions_as_read_answers_and_what_they_quote_are_as_kept() -> N
 
 
 async def test_questions_on_safety_are_answered_rightly_in_the_first_line() -> None:
-    wrong = Counter(row["part"] for row, said in await first_lines() if not said.startswith(row["first"]))
+    wrong = Counter(row["part"] for row, said in await answer_safety_questions() if not said.startswith(row["first"]))
 
     assert wrong <= Counter(WRONG), wrong
 
@@ -122,7 +122,7 @@ def test_an_answer_on_what_to_avoid_says_once_that_it_is_no_proof_of_safety() ->
 
 def test_whether_a_drug_helps_alone_has_no_answer_of_another_kind() -> None:
     found = material("Does phenobarbital help in epilepsy?", ())
-    assert answer_of(found, mechanisms_of(found)) is None
+    assert answer_question(found, find_mechanisms(found)) is None
 
 
 def test_a_withdrawal_is_said_once_however_many_parts_of_a_question_it_answers() -> None:
@@ -132,5 +132,5 @@ def test_a_withdrawal_is_said_once_however_many_parts_of_a_question_it_answers()
 
 def test_a_label_without_a_drug_or_a_sentence_in_its_boxed_warning_warns_of_nothing() -> None:
     nameless = label("x", "Warnings: Liver failure was seen.").model_copy(update={"record": Label()})
-    assert warnings([nameless], parse_question("Which drugs cause liver failure?")) == []
-    assert boxed([label("x", "Boxed warning:   ")], ["x"]) == []
+    assert list_label_warnings([nameless], parse_question("Which drugs cause liver failure?")) == []
+    assert list_boxed_warnings([label("x", "Boxed warning:   ")], ["x"]) == []

@@ -8,7 +8,7 @@ from posted_study import analysis, outcome, trial
 
 from willowbark.tools.appraisal import Direction
 from willowbark.tools.appraisal.appraised import AppraisedRecord, Readings
-from willowbark.tools.appraisal.candidates import Candidate, appraise_candidates, on_condition
+from willowbark.tools.appraisal.candidates import Candidate, appraise_candidates, is_on_condition
 from willowbark.tools.questions import parse_question
 from willowbark.tools.reading.reading import QuotedPassage, Reading
 from willowbark.tools.records import Drug, DrugApproval
@@ -229,7 +229,7 @@ def test_animals_are_no_participants_and_a_drug_that_only_they_were_given_is_tol
     ],
 )
 def test_the_word_that_a_condition_is_named_after_does_not_name_it(question: str, text: str, speaks: bool) -> None:
-    assert on_condition(paper("1", "A study", text), parse_question(question)) is speaks
+    assert is_on_condition(paper("1", "A study", text), parse_question(question)) is speaks
 
 
 def test_a_record_that_does_not_speak_of_those_asked_about_is_indirect() -> None:

@@ -6,7 +6,7 @@ import pytest
 from builders import QUESTION, ScriptedReader, drug_record, record
 
 from willowbark.tools.appraisal.appraised import Readings
-from willowbark.tools.appraisal.candidates import Candidate, appraise_candidates, cautions_of, select_shown
+from willowbark.tools.appraisal.candidates import Candidate, appraise_candidates, list_cautions, select_for_display
 from willowbark.tools.questions import parse_question
 from willowbark.tools.records.evidence import Citation, Evidence
 from willowbark.tools.sources.labels.openfda import parse_label
@@ -78,9 +78,9 @@ def test_what_drugcentral_lists_as_contraindicated_is_a_caution_in_that_conditio
     entry = indicated("Angina")
     told = entry.model_copy(update={"metadata": {**entry.metadata, "contraindications": ["Migraine", "Asthma"]}})
 
-    [caution] = cautions_of("propranolol", ["migraine"], [told])
+    [caution] = list_cautions("propranolol", ["migraine"], [told])
     assert caution.startswith("Contraindicated: Migraine, by DrugCentral (")
-    assert cautions_of("propranolol", ["angina"], [told]) == ()
+    assert list_cautions("propranolol", ["angina"], [told]) == ()
 
 
 def test_a_withdrawal_is_a_caution_by_the_list_or_else_by_the_drug_database() -> None:
@@ -88,7 +88,7 @@ def test_a_withdrawal_is_a_caution_by_the_list_or_else_by_the_drug_database() ->
     gone = {"kind": "withdrawn", "country": "France", "year": 2001, "about": "hepatotoxicity"}
     told = entry.model_copy(update={"metadata": {**entry.metadata, "warnings": [gone]}})
 
-    assert cautions_of("rofecoxib", ["migraine"], [])[0].startswith("Withdrawn: worldwide, 2004: heart attack")
+    assert list_cautions("rofecoxib", ["migraine"], [])[0].startswith("Withdrawn: worldwide, 2004: heart attack")
     [caution] = propranolol(told).cautions
     assert caution.startswith("Withdrawn: France, 2001, hepatotoxicity (")
 
@@ -102,7 +102,7 @@ def test_a_withdrawn_drug_never_leads_and_is_never_cut_off() -> None:
     found = appraise_candidates(parse_question(QUESTION), pool, readings)
 
     assert [each.drug for each in found] == ["atenolol", "timolol", "rofecoxib"]
-    assert [each.drug for each in select_shown(found, 1)] == ["atenolol", "rofecoxib"]
+    assert [each.drug for each in select_for_display(found, 1)] == ["atenolol", "rofecoxib"]
 
 
 def test_a_drug_that_failed_is_never_cut_off_and_its_failures_stand_first() -> None:
@@ -116,7 +116,7 @@ def test_a_drug_that_failed_is_never_cut_off_and_its_failures_stand_first() -> N
     readings = Readings(ScriptedReader({"did nothing": "no_difference", "reduced": "better"}))
     found = appraise_candidates(parse_question(QUESTION), pool, readings)
 
-    assert [each.drug for each in select_shown(found, 1)] == ["timolol", "nadolol"]
+    assert [each.drug for each in select_for_display(found, 1)] == ["timolol", "nadolol"]
     [atenolol] = [each for each in found if each.drug == "atenolol"]
     assert [each.item.direction for each in atenolol.records] == ["contradicts", "supports"]
 
@@ -135,7 +135,7 @@ def test_a_drug_that_failed_is_never_cut_off_and_its_failures_stand_first() -> N
     ],
 )
 def test_classical_contraindications_are_cautions_without_any_record(drug: str, condition: str, said: str) -> None:
-    [caution] = cautions_of(drug, [condition], [])
+    [caution] = list_cautions(drug, [condition], [])
     assert caution.startswith(said)
     assert caution.endswith(("not yet compared with its text", "from a curated list, not verified with the regulator"))
 
@@ -144,4 +144,4 @@ def test_classical_contraindications_are_cautions_without_any_record(drug: str, 
     ("drug", "condition"), [("aspirin", "heart failure"), ("carvedilol", "heart failure"), ("diltiazem", "angina")]
 )
 def test_what_the_table_does_not_hold_is_no_caution(drug: str, condition: str) -> None:
-    assert cautions_of(drug, [condition], []) == ()
+    assert list_cautions(drug, [condition], []) == ()

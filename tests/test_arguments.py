@@ -13,7 +13,7 @@ from recorded import recorded
 
 from willowbark.tools.arguments import is_absent, read_phases
 from willowbark.tools.errors import SourceRefused
-from willowbark.tools.questions.query import capitalise_operators
+from willowbark.tools.questions.query import raise_operators
 from willowbark.tools.records.registry import cards, searchable
 from willowbark.tools.search import SearchFilters, source_class
 from willowbark.tools.sources.studies.clinicaltrials import TrialFilters
@@ -149,7 +149,7 @@ async def test_operators_in_small_letters_ask_as_those_in_capitals(source: str) 
     ],
 )
 def test_words_that_are_no_operators_stay(query: str) -> None:
-    assert capitalise_operators(query) == query
+    assert raise_operators(query) == query
 
 
 def test_no_code_is_made_up_where_none_is_meant() -> None:

@@ -23,7 +23,7 @@ from pydantic import BaseModel
 from willowbark.agents.asking import MAX_CALLS, MAX_LOOKUPS, Aids, ask
 from willowbark.agents.autogen import ShortResults, ToolCallRequestEvent
 from willowbark.teams.ledger import Ledger
-from willowbark.teams.run.history import without_clock
+from willowbark.teams.run.history import strip_clock
 from willowbark.teams.run.options import RunOptions
 from willowbark.teams.run.research import replay, research_stream
 from willowbark.tools.library.collected import CollectedEvidence
@@ -147,5 +147,5 @@ async def test_a_run_that_asks_its_records_is_told_and_replayed_to_the_same_repo
 
     assert report is not None
     assert set(asked_for) == {"judge", "report"}
-    lived, replayed = (without_clock(json.loads(each.to_json())) | {"usage": None} for each in (report, again))
+    lived, replayed = (strip_clock(json.loads(each.to_json())) | {"usage": None} for each in (report, again))
     assert replayed == lived

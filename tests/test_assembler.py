@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from willowbark.tools.appraisal.stance import stance_of
+from willowbark.tools.appraisal.stance import derive_stance
 from willowbark.tools.reading.assembler import UNKNOWN, assemble_study
 from willowbark.tools.reading.document import Document
 from willowbark.tools.reading.reading import Comparator, Effect, QuotedPassage, Reading, Role
@@ -57,20 +57,20 @@ def test_an_active_comparator_is_named_by_the_only_other_drug_compared() -> None
     control = reading("timolol", "comparator", comparator="active", effect="no_difference")
     study = assemble(reading(comparator="active"), control)
     assert study.comparisons[0].versus == "timolol"
-    assert stance_of(study, "timolol").says == "comparator"
+    assert derive_stance(study, "timolol").says == "comparator"
 
 
 def test_of_two_possible_comparators_none_is_named() -> None:
     others = [reading(drug, "comparator", comparator="active") for drug in ("timolol", "metoprolol")]
     study = assemble(reading(comparator="active"), *others)
     assert study.comparisons[0].versus == UNKNOWN
-    assert stance_of(study, "propranolol").is_against_nothing is False
+    assert derive_stance(study, "propranolol").is_against_nothing is False
 
 
 def test_a_missed_primary_outcome_stands_before_another_that_was_met() -> None:
     study = assemble(reading(primary="not_met"))
     assert [(row.primary, row.favours) for row in study.comparisons] == [(True, "neither"), (False, "arm")]
-    stance = stance_of(study, "propranolol")
+    stance = derive_stance(study, "propranolol")
     assert stance.says == "missed"
     assert stance.comparison is not None
     assert stance.comparison.passage is None
@@ -79,7 +79,7 @@ def test_a_missed_primary_outcome_stands_before_another_that_was_met() -> None:
 @pytest.mark.parametrize(("quote", "says"), [(RESULT, "missed"), (TITLE, "contradicts")])
 def test_no_difference_refutes_where_the_authors_conclude_it(quote: str, says: str) -> None:
     study = assemble(reading(effect="no_difference", passages=(passage(quote),)))
-    assert stance_of(study, "propranolol").says == says
+    assert derive_stance(study, "propranolol").says == says
 
 
 def test_a_result_on_something_else_is_on_another_condition() -> None:
@@ -94,7 +94,7 @@ def test_what_people_took_before_is_not_credited_with_what_helped_them_then(drug
     start = document.whole.index(quote)
     told = (QuotedPassage(text=quote, start=start, end=start + len(quote)),)
     study = assemble_study([reading(drug, comparator="before_after", passages=told)], document)
-    assert stance_of(study, drug).says == says
+    assert derive_stance(study, drug).says == says
 
 
 readings = st.builds(
@@ -111,7 +111,7 @@ readings = st.builds(
 
 @given(readings)
 def test_no_study_supports_what_its_reading_did_not(made: Reading) -> None:
-    if stance_of(assemble(made), made.drug).says == "supports":
+    if derive_stance(assemble(made), made.drug).says == "supports":
         assert made.verdict == "supports"
 
 

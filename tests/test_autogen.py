@@ -16,10 +16,10 @@ from willowbark.agents import autogen
 from willowbark.agents.autogen import (
     AbandonableRuntime,
     PolicyGroupChat,
-    model_name,
-    speaking_through,
-    tools_of,
-    typed_by,
+    get_model_name,
+    list_tools_of,
+    read_answer,
+    speak_through,
 )
 from willowbark.tools.toolbox import GetPaper, SourceTool
 
@@ -78,7 +78,7 @@ def test_an_assistants_tools_are_found() -> None:
     by_tools = AssistantAgent("one", scripted("x"), tools=list(tools))
     by_workbench = AssistantAgent("two", scripted("x"), workbench=StaticWorkbench(list(tools)))
     for agent in (by_tools, by_workbench):
-        assert list(tools_of(agent)) == tools, (
+        assert list(list_tools_of(agent)) == tools, (
             "AutoGen's AssistantAgent no longer keeps its workbenches in `_workbench`, or StaticWorkbench its tools in "
             "`_tools`"
         )
@@ -86,7 +86,7 @@ def test_an_assistants_tools_are_found() -> None:
 
 async def test_an_assistants_turn_goes_through_another_model_and_back() -> None:
     agent, other = assistant("one", "its own"), scripted("the other's")
-    with speaking_through(agent, other, 1):
+    with speak_through(agent, other, 1):
         first = await agent.on_messages([asked()], CancellationToken())
     second = await agent.on_messages([asked()], CancellationToken())
     assert [first.chat_message.to_text(), second.chat_message.to_text()] == ["the other's", "its own"], (
@@ -98,26 +98,26 @@ async def test_what_an_input_function_raises_comes_through_as_it_is() -> None:
     def closed(_: str) -> str:
         raise EOFError
 
-    answered = await typed_by(
+    answered = await read_answer(
         UserProxyAgent("anna", input_func=lambda prompt: f"{prompt} yes"), "?", CancellationToken()
     )
     assert answered == "? yes", "AutoGen's UserProxyAgent no longer asks in `_get_input`"
     with pytest.raises(EOFError):
-        await typed_by(UserProxyAgent("anna", input_func=closed), "?", CancellationToken())
+        await read_answer(UserProxyAgent("anna", input_func=closed), "?", CancellationToken())
 
 
 def test_a_providers_client_tells_its_model() -> None:
     models = pytest.importorskip("autogen_ext.models.openai", reason="needs the extra `openai`")
     made = models.OpenAIChatCompletionClient(model="gpt-4.1-mini", api_key="none")
-    assert model_name(made) == "gpt-4.1-mini", "AutoGen's clients no longer keep their arguments in `_raw_config`"
-    assert model_name(scripted("x")) is None
+    assert get_model_name(made) == "gpt-4.1-mini", "AutoGen's clients no longer keep their arguments in `_raw_config`"
+    assert get_model_name(scripted("x")) is None
 
 
 def test_autogen_knows_openais_models() -> None:
     pytest.importorskip("openai", reason="needs the extra `openai`")
-    known = autogen.openai_model_info("gpt-4.1-mini")
+    known = autogen.find_model_info("gpt-4.1-mini")
     assert known is not None, "`autogen_ext.models.openai._model_info` no longer lists models in `_MODEL_INFO`"
-    assert autogen.openai_model_info("nobody-knows-it") is None
+    assert autogen.find_model_info("nobody-knows-it") is None
 
 
 def test_what_autogen_keeps_to_itself_is_used_in_one_module_alone() -> None:

@@ -20,14 +20,14 @@ from pydantic import BaseModel
 
 from willowbark.agents.asking import ask
 from willowbark.agents.asking.drafts import JudgeDraft, ReportDraft
-from willowbark.agents.assessment import AssessmentRequest, progress
+from willowbark.agents.assessment import AssessmentRequest, count_progress
 from willowbark.agents.baseline import BaselineChatCompletionClient
 from willowbark.agents.baseline.assessing import assessment, make_draft
 from willowbark.agents.report.writing import DraftRequest
 from willowbark.tools.appraisal.appraised import Readings
 from willowbark.tools.appraisal.candidates import appraise_candidates
 from willowbark.tools.questions import parse_question, preprocess_query
-from willowbark.tools.questions.trials import list_trial_queries
+from willowbark.tools.questions.trials import list_trial_queries, narrow_to_randomised
 from willowbark.tools.records.enclosure import enclose, new_marker
 from willowbark.tools.records.evidence import Evidence
 from willowbark.tools.search import SourceReply, Status
@@ -132,7 +132,7 @@ def to_assess(
         searches=searches,
         candidates=appraise_candidates(parse_question(question), records),
         pool=len(records),
-        progress=progress(searches, records, most),
+        progress=count_progress(searches, records, most),
         records=list(records),
         specialists=SPECIALISTS,
     )
@@ -251,10 +251,19 @@ async def test_trials_that_name_the_condition_in_their_title_are_read_to_their_e
     assert assessment(to_assess(TRIAL)).next_search_queries[-1] == in_titles
     assert assessment(to_assess(TRIAL, asked_before=(in_titles,))).next_search_queries[-1] == in_abstracts
 
-    many = assessment(to_assess(TRIAL, hits=400, asked_before=(in_titles,))).next_search_queries
+    many = assessment(to_assess(TRIAL, hits=200, asked_before=(in_titles,))).next_search_queries
     assert many == [f'("propranolol"[tiab]) AND {in_titles}', in_titles], "and none but trials"
     both = assessment(to_assess(TRIAL, asked_before=TRIALS)).next_search_queries
     assert [query for query in both if "[ti" in query] == []
+
+
+async def test_of_more_trials_and_reviews_than_a_run_reads_randomised_trials_come_first() -> None:
+    in_titles, in_abstracts = TRIALS
+    randomised = narrow_to_randomised(in_titles)
+    many = assessment(to_assess(TRIAL, hits=301, asked_before=(in_titles,))).next_search_queries
+    assert many == [f'("propranolol"[tiab]) AND {randomised}', randomised]
+    later = assessment(to_assess(TRIAL, hits=301, asked_before=(in_titles, randomised, in_abstracts)))
+    assert later.next_search_queries[-1] == randomised, "page by page"
 
 
 async def test_while_trials_are_many_drugs_with_three_studies_wait_for_others() -> None:
@@ -262,7 +271,7 @@ async def test_while_trials_are_many_drugs_with_three_studies_wait_for_others() 
     trials = [record(str(number), f"Propranolol in migraine, trial {number}", said) for number in range(3)]
     other = record("9", "Topiramate in migraine", "Topiramate reduced migraine attacks against placebo.")
 
-    query = assessment(to_assess(*trials, other, hits=400, asked_before=TRIALS[:1])).next_search_queries[0]
+    query = assessment(to_assess(*trials, other, hits=200, asked_before=TRIALS[:1])).next_search_queries[0]
     assert query == f'("topiramate"[tiab]) AND {TRIALS[0]}'
 
 

@@ -11,7 +11,7 @@ from builders import QUESTION, short_run
 from faults.server import SourceServer
 
 from willowbark.agents.baseline import BaselineChatCompletionClient
-from willowbark.teams.budget import Budget, BudgetExceeded, Prices, price_of
+from willowbark.teams.budget import Budget, BudgetExceeded, Prices, find_price
 from willowbark.teams.config import Price, Settings
 from willowbark.teams.events import AgentEvent
 from willowbark.teams.ledger import Ledger, Model
@@ -64,9 +64,9 @@ def test_a_warning_comes_once_at_80_percent() -> None:
     for _ in range(9):
         counting.used(usage(10))
     assert said == ["80% of the budget is used up: 80 tokens of 100, at a price that is not known"]
-    Budget(Prices(price_of("unheard/of")), max_cost_usd=0.01).check()  # money limits nothing without a price
-    assert price_of("openai/gpt-4o", {"openai/gpt-4o": DEAR}) == DEAR
-    assert price_of("ollama/llama3.1") == Price(input=0, output=0)
+    Budget(Prices(find_price("unheard/of")), max_cost_usd=0.01).check()  # money limits nothing without a price
+    assert find_price("openai/gpt-4o", {"openai/gpt-4o": DEAR}) == DEAR
+    assert find_price("ollama/llama3.1") == Price(input=0, output=0)
 
 
 @pytest.mark.parametrize("limits", [{"max_tokens": 10}, {"max_cost_usd": 10.0}], ids=["tokens", "money"])

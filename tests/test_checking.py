@@ -61,7 +61,7 @@ def check(replies: Path) -> Check:
     async def run(pool: Sequence[Evidence], faults: FaultPlan | None = None) -> tuple[dict[str, Evidence], list[str]]:
         with FaultyServer(faults, replies=replies) as server:
             async with transport(server) as way:
-                known, candidates = await RunContext(way).checked(parse_question(QUESTION), pool)
+                known, candidates = await RunContext(way).check(parse_question(QUESTION), pool)
             asked = [f"{request.source}/{request.path}" for request in server.requests]
         assert candidates
         return {each.key: each for each in known}, asked
@@ -70,7 +70,7 @@ def check(replies: Path) -> Check:
 
 
 async def test_without_a_way_to_the_sources_nothing_is_looked_up_and_candidates_are_appraised() -> None:
-    known, candidates = await RunContext().checked(parse_question(QUESTION), [trial(11, pmcid="PMC11")])
+    known, candidates = await RunContext().check(parse_question(QUESTION), [trial(11, pmcid="PMC11")])
 
     assert [candidate.drug for candidate in candidates] == ["propranolol"]
     assert "full_text" not in known[0].metadata
@@ -134,7 +134,7 @@ async def test_a_notice_flags_its_record_and_is_no_evidence_itself() -> None:
     on = [{"flag": "retracted", "name": "pmid:11"}]
     notice = trial(13, kind="notice", notice_on=on)
     async with recorded() as way:
-        known, candidates = await RunContext(way).checked(parse_question(QUESTION), [trial(11), trial(12), notice])
+        known, candidates = await RunContext(way).check(parse_question(QUESTION), [trial(11), trial(12), notice])
 
     assert known[0].metadata["retracted"] is True
     assert candidates[0].appraisal.supporting == ["pmid:12"]

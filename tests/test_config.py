@@ -153,11 +153,11 @@ def test_a_limit_of_requests_holds_where_the_source_allows_it(monkeypatch: pytes
     slow = loaded("[tools.pubmed]\nrate_limit = 1.5")
     fast = loaded("[tools.pubmed]\nrate_limit = 10")
 
-    assert RunOptions().sources_at(slow)["pubmed"].per_second == 1.5
+    assert RunOptions().open_endpoints(slow)["pubmed"].per_second == 1.5
     with pytest.raises(UsageError, match=r"tools\.pubmed\.rate_limit: 10 is above .* 10 with NCBI_API_KEY"):
-        RunOptions().sources_at(fast)
+        RunOptions().open_endpoints(fast)
     monkeypatch.setenv("NCBI_API_KEY", "hush")
-    assert RunOptions().sources_at(fast)["pubmed"].per_second == 10
+    assert RunOptions().open_endpoints(fast)["pubmed"].per_second == 10
 
 
 def test_the_depth_sets_the_page_where_none_is_set() -> None:

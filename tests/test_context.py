@@ -9,10 +9,10 @@ from builders import QUESTION, record, reply
 from recorded import recorded
 
 from willowbark.agents import context
-from willowbark.agents.context import TEXTS_READ, RunContext
+from willowbark.agents.context import MOST_TEXTS, RunContext
 from willowbark.agents.findings import Findings, FindingsMessage
 from willowbark.teams.config import Settings
-from willowbark.teams.run.course import partial_report
+from willowbark.teams.run.course import write_partial_report
 from willowbark.tools.appraisal.appraised import Readings
 from willowbark.tools.appraisal.candidates import appraise_candidates, read_ahead
 from willowbark.tools.questions import parse_question
@@ -79,13 +79,13 @@ async def test_the_open_full_texts_that_fit_a_question_best_are_read_with_the_ab
     other = record("11111111", "Propranolol in migraine", told)
     async with recorded() as transport:
         run = RunContext(transport)
-        [first] = await run.with_full_texts(parse_question(QUESTION), [reply(*papers, other)])
-        [again] = await run.with_full_texts(parse_question(QUESTION), [reply(*papers, other)])
+        [first] = await run.add_full_texts(parse_question(QUESTION), [reply(*papers, other)])
+        [again] = await run.add_full_texts(parse_question(QUESTION), [reply(*papers, other)])
     read = [each for each in first.records if not each.metadata.keys().isdisjoint(("full_text", "full_text_unread"))]
-    assert len(read) == TEXTS_READ
+    assert len(read) == MOST_TEXTS
     assert [each for each in read if each.metadata.get("full_text")], read
     assert (first.records[-1], again.records) == (other, [*papers, other])
-    assert await RunContext().with_full_texts(parse_question(QUESTION), [first]) == [first]
+    assert await RunContext().add_full_texts(parse_question(QUESTION), [first]) == [first]
 
 
 async def test_the_report_of_a_stopped_run_reads_nothing_that_the_run_had_read() -> None:
@@ -98,9 +98,9 @@ async def test_the_report_of_a_stopped_run_reads_nothing_that_the_run_had_read()
             content=Findings(specialist="literature", iteration=1, summary="", replies=[reply]), source="literature"
         ),
     ]
-    report = await partial_report(said, "cancelled", Settings(), "baseline", None, readings)
+    report = await write_partial_report(said, "cancelled", Settings(), "baseline", None, readings)
     read = list(reader.read)
-    again = await partial_report(said, "cancelled", Settings(), "baseline", None, readings)
+    again = await write_partial_report(said, "cancelled", Settings(), "baseline", None, readings)
 
     assert (report.stop_reason, set(read)) == ("cancelled", {each.name for each in report.candidates})
     assert reader.read == read

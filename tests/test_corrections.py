@@ -13,19 +13,19 @@ import pytest
 from builders import QUESTION, TRIAL, ScriptedReader, scripted
 from typer.testing import CliRunner, Result
 
-from willowbark.agents.approval import Approval, ApprovalAnswer, ApprovalRequest, proposals_of
+from willowbark.agents.approval import Approval, ApprovalAnswer, ApprovalRequest, list_proposals
 from willowbark.agents.exports import render
 from willowbark.agents.report.model import ResearchReport
 from willowbark.teams.faces.cli import app
 from willowbark.teams.faces.review import list_run_rows, review
 from willowbark.teams.ledger import DEFAULT_PATH, Ledger
-from willowbark.teams.run.changes import key_of
+from willowbark.teams.run.changes import parse_record_key
 from willowbark.teams.run.edited_tables import is_table_of_evidence, read_table
-from willowbark.teams.run.history import find_run, stored_report, without_clock
+from willowbark.teams.run.history import find_run, load_stored_report, strip_clock
 from willowbark.teams.run.research import replay, research
 from willowbark.tools.appraisal.appraised import Readings
 from willowbark.tools.appraisal.candidates import Candidate, appraise_candidates
-from willowbark.tools.appraisal.corrected import edit_study
+from willowbark.tools.appraisal.corrected import apply_corrections
 from willowbark.tools.appraisal.reviewing import BY_MODEL, IN_DISPUTE, rank_rows, rate_chance
 from willowbark.tools.errors import UsageError
 from willowbark.tools.questions import parse_question
@@ -34,8 +34,8 @@ from willowbark.tools.reading.corrections import (
     Correction,
     CorrectionBook,
     append_corrections,
-    corrections_beside,
-    name_person,
+    find_corrections_file,
+    find_person,
     read_corrections,
 )
 from willowbark.tools.records.evidence import Evidence
@@ -97,13 +97,13 @@ def test_a_file_whose_last_line_is_open_gets_its_own_line(tmp_path: Path) -> Non
 
 
 def test_corrections_stand_beside_the_workspace_folder_where_git_sees_them(tmp_path: Path) -> None:
-    assert corrections_beside(tmp_path / ".willowbark" / "ledger.db") == tmp_path / CORRECTIONS_FILE
-    assert corrections_beside(tmp_path / "ours.db") == tmp_path / CORRECTIONS_FILE
+    assert find_corrections_file(tmp_path / ".willowbark" / "ledger.db") == tmp_path / CORRECTIONS_FILE
+    assert find_corrections_file(tmp_path / "ours.db") == tmp_path / CORRECTIONS_FILE
 
 
 def test_who_corrects_comes_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("WILLOWBARK_PERSON", "  Anna   Berg ")
-    assert (name_person(), name_person("Ben")) == ("Anna Berg", "Ben")
+    assert (find_person(), find_person("Ben")) == ("Anna Berg", "Ben")
 
 
 # --- who is right ---
@@ -238,11 +238,11 @@ STUDY = Study(
 )
 def test_a_field_that_no_study_has_is_refused(field: str, value: Any, wrong: str) -> None:
     with pytest.raises(UsageError, match=wrong):
-        edit_study(STUDY, [word(change="field", field=field, value=value)])
+        apply_corrections(STUDY, [word(change="field", field=field, value=value)])
 
 
 def test_a_field_that_a_person_fills_is_read_from_then_on() -> None:
-    assert edit_study(STUDY, [word(change="field", field="people", value="adults")]).not_read == ()
+    assert apply_corrections(STUDY, [word(change="field", field="people", value="adults")]).not_read == ()
 
 
 @pytest.mark.parametrize(
@@ -251,7 +251,7 @@ def test_a_field_that_a_person_fills_is_read_from_then_on() -> None:
      ("NCT01234567", "nct:NCT01234567"), ("https://doi.org/10.1000/A", "doi:10.1000/a"), ("own:3f", "own:3f")],
 )  # fmt: skip
 def test_a_record_is_named_by_any_of_its_numbers(typed: str, key: str) -> None:
-    assert key_of(typed) == key
+    assert parse_record_key(typed) == key
 
 
 # --- approval ---
@@ -259,12 +259,12 @@ def test_a_record_is_named_by_any_of_its_numbers(typed: str, key: str) -> None:
 
 def test_approval_shows_what_studies_say_and_keeps_aside_what_was_set_aside_before() -> None:
     candidates = list(appraise().values())
-    (proposal,) = proposals_of(candidates)
+    (proposal,) = list_proposals(candidates)
     assert proposal.quotes[0].sentence.startswith("Propranolol reduced migraine attacks")
     request = ApprovalRequest(question="?", candidates=(proposal,), timeout_s=1, default="all")
     assert request.lines[1].startswith("   - supports: “Propranolol reduced")
     book = CorrectionBook([word(change="set aside", record="", note="allergy")])
-    approval = Approval(decided_by="nobody").with_aside(candidates, ASKED, book)
+    approval = Approval(decided_by="nobody").add_set_aside(candidates, ASKED, book)
     assert not approval.lets("propranolol")
     assert approval.set_aside[0].reason == "allergy (Anna, 2026-11-29)"
 
@@ -295,7 +295,7 @@ def invoke(*arguments: str) -> Result:
 
 
 def report_of_run() -> ResearchReport:
-    report = stored_report(find_run("last"))
+    report = load_stored_report(find_run("last"))
     assert report is not None
     return report
 
@@ -309,7 +309,7 @@ def supporting_row(report: ResearchReport) -> tuple[str, str]:
 def test_a_run_made_again_without_corrections_is_the_same(inside: Path) -> None:
     with Ledger.existing() as ledger:
         first = asyncio.run(replay(find_run("last"), ledger))
-    assert without_clock(json.loads(first.to_json())) == without_clock(json.loads(report_of_run().to_json()))
+    assert strip_clock(json.loads(first.to_json())) == strip_clock(json.loads(report_of_run().to_json()))
 
 
 def test_one_command_mends_a_report_and_replay_gives_the_same(inside: Path) -> None:
@@ -324,7 +324,7 @@ def test_one_command_mends_a_report_and_replay_gives_the_same(inside: Path) -> N
     assert "Corrected: 1 row of the evidence by Anna." in [part.line for part in report.summary_parts]
     with Ledger.existing() as ledger:
         again = asyncio.run(replay(find_run("last"), ledger))
-    assert without_clock(json.loads(again.to_json())) == without_clock(json.loads(report.to_json()))
+    assert strip_clock(json.loads(again.to_json())) == strip_clock(json.loads(report.to_json()))
     assert "Compared: before and after corrections." in invoke("diff", "last").output
 
 
@@ -338,7 +338,7 @@ def test_the_next_run_takes_the_correction_and_its_replay_does_without_the_file(
     with Ledger.existing() as ledger:
         again = asyncio.run(replay("later", ledger))
         ledger.forget("later")
-    assert without_clock(json.loads(again.to_json())) == without_clock(json.loads(report.to_json()))
+    assert strip_clock(json.loads(again.to_json())) == strip_clock(json.loads(report.to_json()))
 
 
 def edited_table(report: ResearchReport, key: str, drug: str, **cells: str) -> list[list[str]]:
@@ -475,7 +475,7 @@ def test_a_model_writes_the_answer_again_and_later_corrections_and_replays_keep_
     other = next(row for row in report.evidence_table if row.direction == "supports" and row.drug != drug)
     mended = report.correct(key, drug=drug, says="contradicts", by="Anna")
     sentence = {"text": f"A study found no benefit of {drug}.", "keys": [key]}
-    draft = {"answer": [sentence], "drugs": [], "mechanism": [], "would_change": []}
+    draft = {"answer": {"bottom_line": [sentence]}, "drugs": [], "mechanism": [], "would_change": []}
     verdict = {"verdicts": [{"number": 1, "words": "", "borne_out": "yes", "advises": False}]}
     written = mended.rewrite(scripted(json.dumps(draft), json.dumps(verdict)))
     assert written.written is not None
@@ -491,7 +491,7 @@ def test_a_model_writes_the_answer_again_and_later_corrections_and_replays_keep_
     assert taken_back.written.is_stale(taken_back.written.answer[0])
     with Ledger.existing(DEFAULT_PATH) as ledger:
         again = asyncio.run(replay(find_run("last"), ledger))
-    assert without_clock(again.model_dump(mode="json")) == without_clock(taken_back.model_dump(mode="json"))
+    assert strip_clock(again.model_dump(mode="json")) == strip_clock(taken_back.model_dump(mode="json"))
 
 
 def test_a_run_without_a_language_model_says_so_when_asked_to_write_again(inside: Path) -> None:
@@ -553,7 +553,7 @@ def test_setting_a_drug_aside_at_the_approval_is_a_correction(tmp_path: Path, mo
     approver = ApproverAgent(approve=decide, via="terminal")
     path = tmp_path / DEFAULT_PATH
     asyncio.run(research(QUESTION, ledger=path, approve=approver, **OPTIONS))
-    book = read_corrections(corrections_beside(path))
+    book = read_corrections(find_corrections_file(path))
     assert [(each.change, each.drug, each.who, each.note) for each in book.all] == [
         ("set aside", dropped[0], "Anna", "allergy")
     ]

@@ -7,9 +7,17 @@ import pytest
 from benchmarks.training.steady import add_harmless
 
 from willowbark.tools.lexicon import find_drugs
-from willowbark.tools.reading.cut import LONGEST, Sign, cut_pair, cut_record, find_names, flag_sentences, place_drug
+from willowbark.tools.reading.cut import (
+    LONGEST,
+    Sign,
+    cut_pair,
+    cut_record,
+    find_names,
+    list_sentence_flags,
+    locate_drug,
+)
 from willowbark.tools.reading.document import Document
-from willowbark.tools.reading.encoder import encoder
+from willowbark.tools.reading.encoder import load_encoder
 from willowbark.tools.reading.view import Pieces, View
 from willowbark.tools.reading.words import WordHead, find_features, join_verdicts
 
@@ -22,7 +30,7 @@ TEXT = (
 
 @pytest.fixture(scope="module")
 def pieces() -> Pieces:
-    return encoder().pieces
+    return load_encoder().pieces
 
 
 def test_drugs_are_told_apart_by_signs_and_never_by_name(pieces: Pieces) -> None:
@@ -56,8 +64,8 @@ def test_what_is_asked_about_is_found_where_it_stands(pieces: Pieces) -> None:
     listed = record.list_pieces()
     assert {listed[at] for at in record.find_indices(pair.drug)} == {Sign.DRUG + 1}
     assert pair.is_titled
-    assert pair.condition.is_known
-    flags = flag_sentences(record, pair)
+    assert pair.condition.is_in_lexicon
+    flags = list_sentence_flags(record, pair)
     assert flags[:, 6].tolist() == [1, 1, 0, 0, 0]
 
 
@@ -66,7 +74,7 @@ def test_a_drug_that_the_lexicon_does_not_know_is_found_by_its_letters(pieces: P
     unknown = find_names(document, "zzyrbolol")
     assert (unknown, find_names(document, "propranolol")) == ("zzyrbolol", "")
     record = cut_record(document, pieces, unknown)
-    assert len(place_drug(record, "zzyrbolol")) == 2
+    assert len(locate_drug(record, "zzyrbolol")) == 2
 
 
 def test_a_long_record_keeps_its_title_its_end_and_results_that_name_a_drug(pieces: Pieces) -> None:

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from builders import evidence
 
-from willowbark.tools.appraisal.candidates import named_drugs
+from willowbark.tools.appraisal.candidates import find_named_drugs
 from willowbark.tools.reading.document import Document
 from willowbark.tools.records.evidence import Evidence
 from willowbark.tools.works.drug_names import find_codes, is_code, note_codes
@@ -26,8 +26,8 @@ def test_a_research_code_is_told_by_its_form(name: str, is_one: bool) -> None:
 
 def test_a_drug_under_a_research_code_is_known_by_its_other_names() -> None:
     coded = trial_of({"name": "XYZ 94-8862", "other_names": ["Finerenone"]})
-    assert named_drugs(coded) == ["finerenone"]
-    assert named_drugs(trial_of({"name": "Usual care", "other_names": ["Finerenone"]})) == []
+    assert find_named_drugs(coded) == ["finerenone"]
+    assert find_named_drugs(trial_of({"name": "Usual care", "other_names": ["Finerenone"]})) == []
 
 
 def test_codes_are_learnt_from_trials_that_give_them_for_one_drug() -> None:
@@ -44,8 +44,8 @@ def test_a_publication_that_names_a_code_is_on_the_drug_that_a_registered_trial_
     paper = evidence(f"{written} lowered albuminuria more than placebo in diabetic nephropathy.")
     _, noted = note_codes([trial_of(CODED), paper])
 
-    assert named_drugs(paper) == []
-    assert named_drugs(noted) == ["finerenone"]
+    assert find_named_drugs(paper) == []
+    assert find_named_drugs(noted) == ["finerenone"]
     document = Document.of(noted)
     assert [document.whole[start:end] for _, start, end in document.drugs] == [written]
     assert noted.content == paper.content

@@ -15,6 +15,7 @@ pytestmark = pytest.mark.whole
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
 PRINTED = {
+    "in_agent_framework.py": ("pubmed: ok", "certainty\n", "not medical advice"),
     "minimal.py": ("## Candidates", "## References"),
     "streaming.py": ("round 1", "confidence"),
     "console.py": ("TextMessage (user)", "ReportMessage (report)"),
@@ -23,6 +24,10 @@ PRINTED = {
     "resume.py": ("stopped after round 1", "2 rounds", "candidates"),
     "tracing.py": ("invoke_agent judge", "execute_tool search_pubmed", "round 1"),
 }
+NEEDED = (
+    ("in_agent_framework.py", "agent-framework", "agent_framework"),
+    ("tracing.py", "trace", "opentelemetry.sdk"),
+)
 AT = """
 import runpy, sys
 from willowbark.tools.http.endpoints import Endpoints
@@ -39,8 +44,9 @@ def run(name: str, folder: Path, stdin: str = "") -> "subprocess.CompletedProces
 
 @pytest.mark.parametrize("name", sorted(path.name for path in EXAMPLES.glob("*.py")))
 def test_an_example_prints_what_it_promises(name: str, tmp_path: Path) -> None:
-    if name == "tracing.py" and find_spec("opentelemetry.sdk") is None:
-        pytest.skip("needs the extra `trace`")
+    for example, extra, module in NEEDED:
+        if name == example and find_spec(module.partition(".")[0]) is None:
+            pytest.skip(f"needs the extra `{extra}`")
 
     result = run(name, tmp_path, stdin="yes\n")
 

@@ -8,11 +8,11 @@ from builders import record
 from willowbark.tools.reading.sections import (
     GAP,
     MAX_LIMITS,
-    RESULTS_SHOWN,
-    excerpted,
+    MOST_RESULTS,
+    find_section,
+    find_stated_limits,
+    make_excerpt,
     places,
-    section_of,
-    stated_limits,
 )
 from willowbark.tools.records.evidence import Evidence
 
@@ -28,26 +28,26 @@ def read(results: str = "", limitations: str = "", title: str = "Discussion") ->
 
 def test_long_results_are_cut_to_the_sentences_that_name_a_drug_or_a_figure() -> None:
     telling = "Attacks fell by half on propranolol (P=0.01)."
-    [place] = places(excerpted(read(FILLER * 60 + telling + " " + FILLER * 60)))
+    [place] = places(make_excerpt(read(FILLER * 60 + telling + " " + FILLER * 60)))
 
     assert telling in place.text
-    assert len(place.text) <= RESULTS_SHOWN
+    assert len(place.text) <= MOST_RESULTS
     assert GAP in place.text
 
 
 def test_every_sentence_that_is_shown_can_be_quoted_from_the_whole_record() -> None:
     whole = read(FILLER * 60 + "Attacks fell by half on propranolol (P=0.01). " + FILLER * 60, FILLER * 40)
-    shown = [piece for place in places(excerpted(whole)) for piece in place.text.split(GAP)]
+    shown = [piece for place in places(make_excerpt(whole)) for piece in place.text.split(GAP)]
 
     assert len(shown) > 1
-    assert [piece for piece in shown if section_of(whole, piece) is None] == []
+    assert [piece for piece in shown if find_section(whole, piece) is None] == []
 
 
 def test_a_record_without_full_text_stays_as_it_is() -> None:
     plain = record("1", "Propranolol in migraine", "Attacks fell on propranolol.")
 
-    assert excerpted(plain) is plain
-    assert stated_limits(plain) == []
+    assert make_excerpt(plain) is plain
+    assert find_stated_limits(plain) == []
 
 
 @pytest.mark.parametrize(
@@ -62,14 +62,14 @@ def test_a_record_without_full_text_stays_as_it_is() -> None:
     ids=["named", "in its own section", "elsewhere", "announced", "too short"],
 )
 def test_a_limit_is_quoted_where_it_says_what_it_is_about(said: str, title: str, quoted: bool) -> None:
-    found = stated_limits(read(limitations=f"{FILLER}{said}", title=title))
+    found = find_stated_limits(read(limitations=f"{FILLER}{said}", title=title))
 
     assert [(limit.section, limit.quote) for limit in found] == ([(title, said)] if quoted else [])
 
 
 def test_sentences_that_name_a_limit_come_first_and_no_more_than_the_bound() -> None:
     plain, named = "Many were lost to follow-up in every arm.", "A limitation is the small sample of this trial."
-    found = stated_limits(read(limitations=f"{plain} {plain[:-1]} again. {named}", title="Limitations"))
+    found = find_stated_limits(read(limitations=f"{plain} {plain[:-1]} again. {named}", title="Limitations"))
 
     assert len(found) == MAX_LIMITS
     assert found[0].quote == named

@@ -5,7 +5,7 @@ import re
 import pytest
 from exports_sample import ONE_YEAR, effect, row, sample
 
-from willowbark.agents.pictures import ForestPlot, StudyEffect, forest_plots
+from willowbark.agents.pictures import ForestPlot, StudyEffect, make_forest_plots
 from willowbark.agents.pictures.plots import NARROW, draw
 from willowbark.agents.report.content import EvidenceRow
 from willowbark.agents.report.forms.blocks import Block, Figure, Section
@@ -20,7 +20,7 @@ def words(plot: ForestPlot) -> list[str]:
 
 
 def plots_of(*sizes: EffectSize, drug: str = "bupropion") -> list[ForestPlot]:
-    return forest_plots(drug, 1, [StudyEffect("Smith 2003", "Bupropion", "supports", size) for size in sizes])
+    return make_forest_plots(drug, 1, [StudyEffect("Smith 2003", "Bupropion", "supports", size) for size in sizes])
 
 
 def plots_in(report: ResearchReport) -> dict[str, ForestPlot]:

@@ -3,7 +3,14 @@
 import pytest
 
 from willowbark.tools.reading.document import Document
-from willowbark.tools.reading.facts import Facts, candidates, design_features, facts_of, purpose_at, study_design
+from willowbark.tools.reading.facts import (
+    Facts,
+    convert_design,
+    find_facts,
+    find_purpose,
+    list_candidates,
+    list_design_features,
+)
 from willowbark.tools.reading.reading import StudyDesign
 
 CASES = [
@@ -42,20 +49,21 @@ CASES = [
 
 @pytest.mark.parametrize(("title", "text", "design", "participants"), CASES, ids=[case[2] for case in CASES])
 def test_clear_records_are_told(title: str, text: str, design: str, participants: int | None) -> None:
-    facts = facts_of(Document(title, text))
+    facts = find_facts(Document(title, text))
     assert (facts.design, facts.participants) == (design, participants)
 
 
 def test_no_drugs_name_tells_a_design() -> None:
     told = [
-        design_features(Document(f"{drug} in mice", f"They got {drug}.")) for drug in ("Metformin", "Valproic acid")
+        list_design_features(Document(f"{drug} in mice", f"They got {drug}."))
+        for drug in ("Metformin", "Valproic acid")
     ]
     assert told[0] == told[1]
 
 
 def test_a_publication_type_alone_does_not_make_a_review_a_trial() -> None:
     title, text, design, _ = CASES[-1]
-    assert facts_of(Document(title, text, ["Randomized Controlled Trial"])).design == design
+    assert find_facts(Document(title, text, ["Randomized Controlled Trial"])).design == design
 
 
 @pytest.mark.parametrize(
@@ -71,7 +79,7 @@ def test_a_publication_type_alone_does_not_make_a_review_a_trial() -> None:
     ids=["comma", "space", "words", "arms", "pair", "each"],
 )
 def test_numbers_words_and_sums_of_arms_are_candidates(text: str, value: int) -> None:
-    assert value in candidates(Document("", text), "rct")
+    assert value in list_candidates(Document("", text), "rct")
 
 
 @pytest.mark.parametrize(
@@ -85,18 +93,18 @@ def test_numbers_words_and_sums_of_arms_are_candidates(text: str, value: int) ->
     ids=["shares", "two numbers that a stroke parts", "one of several", "registry number"],
 )
 def test_what_counts_no_people_is_no_candidate(text: str, told: set[int]) -> None:
-    assert set(candidates(Document("", text), "rct")) == told
+    assert set(list_candidates(Document("", text), "rct")) == told
 
 
 @pytest.mark.parametrize("text", ["", " ", "\n\n", "123", "n = = n", "٣٣ İİ patients"], ids=range(6))
 def test_any_text_has_facts(text: str) -> None:
-    facts = facts_of(Document(text, text))
+    facts = find_facts(Document(text, text))
     assert facts.participants is None or facts.participants > 0
 
 
 def test_several_cases_are_a_series() -> None:
-    assert study_design("case_report", participants=12) is StudyDesign.case_series
-    assert study_design("case_report", participants=1) is StudyDesign.case_report
+    assert convert_design("case_report", participants=12) is StudyDesign.case_series
+    assert convert_design("case_report", participants=1) is StudyDesign.case_report
 
 
 @pytest.mark.parametrize(
@@ -112,7 +120,7 @@ def test_several_cases_are_a_series() -> None:
 def test_blinding_is_by_what_is_named_first_or_by_descriptor(
     text: str, mesh_terms: tuple[str, ...], design: str
 ) -> None:
-    assert study_design("rct", text, mesh_terms).value == design
+    assert convert_design("rct", text, mesh_terms).value == design
 
 
 @pytest.mark.parametrize(
@@ -125,7 +133,7 @@ def test_blinding_is_by_what_is_named_first_or_by_descriptor(
     ],
 )
 def test_the_purpose_is_that_of_the_sentence_else_of_the_title(title: str, text: str, purpose: str) -> None:
-    assert purpose_at(Document(title, text), text) == purpose
+    assert find_purpose(Document(title, text), text) == purpose
 
 
 @pytest.mark.parametrize(
@@ -141,7 +149,7 @@ def test_the_purpose_is_that_of_the_sentence_else_of_the_title(title: str, text:
 def test_a_year_is_no_number_of_people_and_such_a_number_of_people_is_no_year(
     text: str, participants: int | None
 ) -> None:
-    assert facts_of(Document("Propranolol in migraine", f"{text} Attacks fell.")).participants == participants
+    assert find_facts(Document("Propranolol in migraine", f"{text} Attacks fell.")).participants == participants
 
 
 @pytest.mark.parametrize(
@@ -154,22 +162,22 @@ def test_a_year_is_no_number_of_people_and_such_a_number_of_people_is_no_year(
     ],
 )
 def test_arms_add_up_where_their_form_shows_them(text: str, participants: int) -> None:
-    assert facts_of(Document("Propranolol in migraine", f"{text} Attacks fell.")).participants == participants
+    assert find_facts(Document("Propranolol in migraine", f"{text} Attacks fell.")).participants == participants
 
 
 def test_a_title_alone_tells_no_size_and_only_its_types_tell_a_design() -> None:
-    assert facts_of(Document("Propranolol in migraine", "")) == Facts("other", None)
-    assert facts_of(Document("Propranolol in migraine", "", ["Systematic Review"])).design == "systematic_review"
+    assert find_facts(Document("Propranolol in migraine", "")) == Facts("other", None)
+    assert find_facts(Document("Propranolol in migraine", "", ["Systematic Review"])).design == "systematic_review"
 
 
 def test_indexers_types_tell_a_systematic_review_from_another_one() -> None:
     text = "Propranolol reduced attacks against placebo in six trials. Propranolol is effective."
-    assert facts_of(Document("Propranolol for migraine", text)).design == "review"
-    assert facts_of(Document("Propranolol for migraine", text, ["Review", "Meta-Analysis"])).design == "meta_analysis"
+    assert find_facts(Document("Propranolol for migraine", text)).design == "review"
+    assert find_facts(Document("Propranolol for migraine", text, ["Review", "Meta-Analysis"])).design == "meta_analysis"
 
 
 def test_a_study_that_is_announced_is_a_protocol_and_one_with_results_is_none() -> None:
     plan = "Propranolol may prevent migraine. Ninety adults will be randomised to propranolol or placebo."
-    assert facts_of(Document("Propranolol in migraine", f"{plan} Results are expected in 2031.")).design == "protocol"
+    assert find_facts(Document("Propranolol in migraine", f"{plan} Results are expected in 2031.")).design == "protocol"
     done = f"{plan} Attacks fell by 41% against placebo (p<0.001). A larger trial will be randomised."
-    assert facts_of(Document("Propranolol in migraine", done)).design != "protocol"
+    assert find_facts(Document("Propranolol in migraine", done)).design != "protocol"

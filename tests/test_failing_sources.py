@@ -26,7 +26,7 @@ from willowbark.tools.search import Status, source_class
 from willowbark.tools.sources.studies.biorxiv import fetch_published_doi
 from willowbark.tools.sources.studies.crossref import fetch_updates
 from willowbark.tools.sources.studies.openalex import fetch_work
-from willowbark.tools.toolbox import SourceTool, asked_by
+from willowbark.tools.toolbox import SourceTool, find_input_kind
 
 DRUG = "propranolol"
 LOOKUPS: dict[str, Callable[[Transport], Awaitable[object]]] = {
@@ -105,7 +105,7 @@ async def test_a_broken_source_is_named_and_costs_itself_alone(name: str, how: s
     async with recorded(breaks(name, BROKEN[how], broke)) as transport:
         tool = SourceTool(name, max_results=5)
         tool.bind(transport, "mark")
-        told = tool.args_type()(**({"drugs": [DRUG]} if asked_by(tool.schema) == "drugs" else {"query": DRUG}))
+        told = tool.args_type()(**({"drugs": [DRUG]} if find_input_kind(tool.schema) == "drugs" else {"query": DRUG}))
         [reply] = (await tool.run(told, CancellationToken())).replies
         handler = SearchHandler([source_class(name)(transport), source_class(other)(transport)])
         found = await handler.execute(DRUG, 5)

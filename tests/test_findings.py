@@ -18,7 +18,7 @@ from willowbark.agents.findings import (
 )
 from willowbark.agents.report.content import BATCHED, READING
 from willowbark.agents.report.model import ReportMessage
-from willowbark.agents.reporter import turns_of
+from willowbark.agents.reporter import list_turns
 from willowbark.teams import ResearchTeam
 from willowbark.tools.records.enclosure import blocks
 from willowbark.tools.search import SourceReply, Status
@@ -73,10 +73,10 @@ def test_other_models_read_the_summary_and_not_the_records() -> None:
 def test_what_reading_took_is_accounted_for_apart_and_that_in_batches_at_its_own_price() -> None:
     message = findings("literature", reply(A))
     message.content.reading_tokens, message.content.batch_tokens = (60, 7), (40, 4)
-    turns = turns_of("literature", 2, message.models_usage, message)
+    turns = list_turns("literature", 2, message.models_usage, message)
     told = {turn.agent: (turn.iteration, turn.prompt_tokens, turn.completion_tokens) for turn in turns}
     assert told == {"literature": (2, 40, 3), READING: (2, 20, 3), BATCHED: (2, 40, 4)}
-    assert turns_of("literature", 1, None) == []
+    assert list_turns("literature", 1, None) == []
 
 
 def line(drug: str, number: int, direction: str = "supports", quote: str = "Attacks fell.") -> EvidenceLine:

@@ -132,7 +132,7 @@ def test_a_keyring_keeps_keys_and_gives_them_to_later_commands(at_home: Path, mo
 
     assert "NCBI_API_KEY: kept in the keyring" in person.seen
     assert (keys.load_keys(environ), environ) == ([], {"NCBI_API_KEY": KEY})
-    assert keys.names_file().read_text() == "NCBI_API_KEY\n"
+    assert keys.find_names_file().read_text() == "NCBI_API_KEY\n"
     assert files_with(KEY, at_home) == []
     own = {"NCBI_API_KEY": "another"}
     assert (keys.load_keys(own), own) == ([], {"NCBI_API_KEY": "another"})
@@ -144,8 +144,8 @@ def test_a_locked_keyring_is_told_without_the_key(at_home: Path, monkeypatch: py
         keys.keep_key("NCBI_API_KEY", KEY)
 
     assert KEY not in str(problem.value)
-    keys.names_file().parent.mkdir(parents=True)
-    keys.names_file().write_text("NCBI_API_KEY\n")
+    keys.find_names_file().parent.mkdir(parents=True)
+    keys.find_names_file().write_text("NCBI_API_KEY\n")
     assert keys.load_keys({}) == ["NCBI_API_KEY: the keyring did not give it (RuntimeError)"]
 
 

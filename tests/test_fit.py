@@ -6,16 +6,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from willowbark.tools.appraisal.fit import COUNTED, FITS, Topic, fit_of
+from willowbark.tools.appraisal.fit import COUNTED, FITS, Topic, judge_fit
 from willowbark.tools.lexicon.conditions import known_names
-from willowbark.tools.lexicon.tree import tree_numbers
+from willowbark.tools.lexicon.tree import list_tree_numbers
 from willowbark.tools.questions import Question, parse_question
 from willowbark.tools.records.study import Aim
 
 TREAT = parse_question("Which existing drugs might treat migraine?")
 PREVENT = parse_question("Which existing drugs could prevent migraine?")
 ACUTE = parse_question("Which drugs help in acute migraine?")
-IN_TREE = sorted(name for name in set(known_names()) if tree_numbers(name))
+IN_TREE = sorted(name for name in set(known_names()) if list_tree_numbers(name))
 
 
 def on(*conditions: str, asked: Question = TREAT) -> Question:
@@ -52,7 +52,7 @@ def on(*conditions: str, asked: Question = TREAT) -> Question:
 def test_the_condition_decides_by_the_tree_and_apart_from_the_people(
     asked: str, condition: str, people: str, fit: str
 ) -> None:
-    assert fit_of(Topic(condition, people), on(asked)) == fit
+    assert judge_fit(Topic(condition, people), on(asked)) == fit
 
 
 @pytest.mark.parametrize(
@@ -71,30 +71,30 @@ def test_the_condition_decides_by_the_tree_and_apart_from_the_people(
     ],
 )
 def test_only_the_asked_aim_counts(asked: Question, aim: Aim | None, condition: str, fit: str) -> None:
-    assert fit_of(Topic(condition, aim=aim), asked) == fit
+    assert judge_fit(Topic(condition, aim=aim), asked) == fit
 
 
 def test_what_is_prevented_in_people_who_have_the_condition_treats_it() -> None:
     topic = Topic("depression", "adults with remitted depression", "prevent")
-    assert fit_of(topic, on("depression")) == "same"
+    assert judge_fit(topic, on("depression")) == "same"
 
 
 @given(st.sampled_from(IN_TREE))
 def test_a_condition_under_any_of_its_names_fits_itself(name: str) -> None:
-    assert fit_of(Topic(name), on(name)) in COUNTED
+    assert judge_fit(Topic(name), on(name)) in COUNTED
 
 
 @given(st.sampled_from(IN_TREE), st.sampled_from(IN_TREE))
 def test_a_further_condition_asked_about_never_makes_a_fit_worse(one: str, other: str) -> None:
-    alone = fit_of(Topic(one), on(other))
-    together = fit_of(Topic(one), on(other, "gout"))
+    alone = judge_fit(Topic(one), on(other))
+    together = judge_fit(Topic(one), on(other, "gout"))
     assert FITS.index(together) <= FITS.index(alone)
 
 
 @given(st.sampled_from(IN_TREE), st.sampled_from(["harm", "mechanism", "other"]))
 def test_studies_of_harm_kinetics_or_cost_never_support(name: str, aim: Aim) -> None:
-    assert fit_of(Topic(name, aim=aim), on(name)) not in COUNTED
+    assert judge_fit(Topic(name, aim=aim), on(name)) not in COUNTED
 
 
 def test_a_question_without_a_condition_is_fitted_by_every_study() -> None:
-    assert fit_of(Topic("gout"), on()) == "same"
+    assert judge_fit(Topic("gout"), on()) == "same"

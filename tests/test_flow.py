@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from willowbark.agents.findings import Dossier
 from willowbark.agents.report.content import Flow
-from willowbark.agents.report.tables import flow
+from willowbark.agents.report.tables import count_flow
 from willowbark.tools.records.evidence import Evidence
 
 SAYS = (
@@ -23,7 +23,7 @@ SOURCES = ("pubmed", "europepmc", "clinicaltrials", "chembl")
 def flow_of(*replies: tuple[str, list[Evidence]]) -> Flow:
     dossier = Dossier()
     dossier.add([asked(), findings("literature", *(reply(*records, source=source) for source, records in replies))])
-    return flow(material(QUESTION, dossier.pool(), dossier=dossier))
+    return count_flow(material(QUESTION, dossier.pool(), dossier=dossier))
 
 
 def made(number: int, says: tuple[str, str], retracted: bool) -> Evidence:

@@ -13,7 +13,14 @@ from recorded import recorded
 from trust_sample import transport
 
 from willowbark.tools.errors import UnreadableReply
-from willowbark.tools.reading.sections import SectionPlace, excerpted, is_full_text, licence_of, places, section_of
+from willowbark.tools.reading.sections import (
+    SectionPlace,
+    find_section,
+    get_licence,
+    is_full_text,
+    make_excerpt,
+    places,
+)
 from willowbark.tools.records.evidence import Evidence
 from willowbark.tools.works.fulltext import (
     MAX_COLUMNS,
@@ -66,14 +73,14 @@ async def test_a_quote_is_told_by_the_section_it_stands_in() -> None:
     async with recorded() as way:
         [read] = await read_full_texts([paper()], way)
 
-    assert section_of(read, "The trial  was small.") == "Discussion > Limitations"
-    assert section_of(read, "in not all") == "Results"
-    assert section_of(read, "Record 1") == "Title"
-    assert section_of(read, "Fever fell.") == "Abstract"
-    assert section_of(read, "nowhere") is None
-    assert section_of(read, " ") is None
+    assert find_section(read, "The trial  was small.") == "Discussion > Limitations"
+    assert find_section(read, "in not all") == "Results"
+    assert find_section(read, "Record 1") == "Title"
+    assert find_section(read, "Fever fell.") == "Abstract"
+    assert find_section(read, "nowhere") is None
+    assert find_section(read, " ") is None
     across = "(P<0.05; 10^3 cells). The trial was small."
-    assert section_of(read, across) is None
+    assert find_section(read, across) is None
 
 
 def licensed(licence: str) -> ArticleText | None:
@@ -103,7 +110,7 @@ def test_only_texts_under_an_open_licence_are_read(licence: str, known: str | No
     assert found is not None
     read = add_full_text(paper(**({"license": known} if known else {})), found)
 
-    assert licence_of(read) == open_as
+    assert get_licence(read) == open_as
     assert bool(places(read)) is (open_as is not None)
     assert ("licence" in read.metadata.get("full_text_unread", "")) is (open_as is None)
 
@@ -116,7 +123,7 @@ def test_what_a_full_text_says_to_machines_is_left_out_and_noted() -> None:
 
     assert [place.text for place in places(read)] == ["Fever fell.\nIt rose again."]
     assert read.metadata["full_text"]["addressed_to_machines"] is True
-    assert section_of(read, order) is None
+    assert find_section(read, order) is None
 
 
 async def test_no_more_than_the_limit_are_asked_for_and_closed_ones_not_at_all() -> None:
@@ -323,8 +330,8 @@ async def test_rows_can_be_quoted_with_their_table() -> None:
     async with recorded({"*/fullTextXML": httpx.Response(200, text=WITH_TABLE)}) as way:
         [read] = await read_full_texts([own], way)
 
-    section = section_of(read, "OR (95% CI): 2.40 (1.30-4.40)")
+    section = find_section(read, "OR (95% CI): 2.40 (1.30-4.40)")
     assert section == "Table 2"
     assert is_full_text(section)
     assert [place.title for place in places(read, "table")] == ["Table 2"]
-    assert [place for place in places(excerpted(read)) if place.kind == "table"], places(excerpted(read))
+    assert [place for place in places(make_excerpt(read)) if place.kind == "table"], places(make_excerpt(read))

@@ -36,7 +36,7 @@ def address(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[str, int]]:
     monkeypatch.setattr(guard, "MOST_CONNECTIONS", 20)
     monkeypatch.setattr(guard, "REQUEST_S", 1.0)
     app = Guarded(Starlette(routes=[Route("/", echo, methods=["GET", "POST"])]))
-    listening = guard.listening_at("127.0.0.1", 0)
+    listening = guard.listen_at("127.0.0.1", 0)
     server = uvicorn.Server(uvicorn.Config(app, http=BoundedConnection, log_config=None, ws="none"))
     thread = threading.Thread(target=server.run, args=([listening],))
     thread.start()
@@ -147,7 +147,7 @@ def test_a_server_answers_its_own_pages_under_its_own_name_alone(
 def test_a_token_that_could_be_guessed_or_sent_in_no_header_is_refused() -> None:
     for token in ("short", "sixteen\tor more letters", "mehr als sechzehn Zeichen, äöü"):
         with pytest.raises(UsageError, match="A_TOKEN"):
-            guard.token_from({"A_TOKEN": token}, "A_TOKEN")
+            guard.read_token({"A_TOKEN": token}, "A_TOKEN")
 
 
 @pytest.mark.parametrize(

@@ -23,13 +23,13 @@ from builders import (
 from willowbark.agents.asking.claims import Verdicts
 from willowbark.agents.asking.fits import StudyTopic, ask_fits
 from willowbark.agents.assessment import (
+    MOST_RECORDS,
     SETTLED_AFTER,
-    SHOWN_RECORDS,
     AssessmentRequest,
     JudgeAssessment,
     Progress,
-    progress,
-    shown_records,
+    count_progress,
+    select_records,
 )
 from willowbark.agents.baseline import BaselineChatCompletionClient
 from willowbark.agents.context import RunContext
@@ -41,7 +41,7 @@ from willowbark.tools.appraisal.candidates import Candidate, appraise_candidates
 from willowbark.tools.appraisal.certainty import CertaintyLevel, appraise_candidate
 from willowbark.tools.appraisal.judgement import JudgedDrug, JudgeView, StruckRow, judge_candidates
 from willowbark.tools.questions import parse_question
-from willowbark.tools.reading.corrections import Correction, CorrectionBook, now
+from willowbark.tools.reading.corrections import Correction, CorrectionBook, get_time
 from willowbark.tools.search import SourceReply, Status
 
 
@@ -188,7 +188,7 @@ async def test_what_a_judge_strikes_counts_for_nothing_and_whom_a_drug_is_not_fo
     assert (found.appraisal.supporting, struck.appraisal.supporting) == ([TRIAL.key], [])
     assert struck.appraisal.notes == [f"Left out: {TRIAL.key} was struck by the judge: It is a subgroup."]
     undone = Correction(
-        change="count", record=TRIAL.key, drug="propranolol", condition="migraine", who="Anna", at=now()
+        change="count", record=TRIAL.key, drug="propranolol", condition="migraine", who="Anna", at=get_time()
     )
     book = CorrectionBook([undone])
     [counted] = judge_candidates([found], JudgeView(by="m", struck=[row]), book, ["migraine"])
@@ -229,11 +229,11 @@ def test_a_model_reads_what_databases_say_and_what_decides_however_many_studies_
     far = record("99", "Nadolol to prevent migraine", said)
     pool = [drug, TRIAL, *fitting, far]
 
-    shown = shown_records(pool, appraise_candidates(parse_question("Which drugs prevent migraine?"), pool))
+    shown = select_records(pool, appraise_candidates(parse_question("Which drugs prevent migraine?"), pool))
 
     assert drug in shown
     assert far in shown
-    assert len(shown) == SHOWN_RECORDS + 1
+    assert len(shown) == MOST_RECORDS + 1
 
 
 async def test_a_model_sees_drugs_that_failed_or_did_harm_however_many_helped() -> None:
@@ -300,14 +300,14 @@ def test_hits_are_those_of_the_widest_search_of_each_kind() -> None:
         search(source="europepmc", hits=800),
         search(source="clinicaltrials"),
     ]
-    found = progress(searches, [TRIAL], 300)
+    found = count_progress(searches, [TRIAL], 300)
     assert (found.read, found.hits, found.unread) == (1, 1570, ["q", "drugs"])
 
 
 def test_a_query_is_unread_until_its_pages_are_as_many_as_its_hits_or_one_is_empty() -> None:
-    assert progress([search(hits=100), search(hits=0)], [], 300).unread == []
-    assert progress([search(hits=101), search(hits=0)], [], 300).unread == ["q"]
-    assert progress([search(hits=101), search(read=0)], [], 300).unread == []
+    assert count_progress([search(hits=100), search(hits=0)], [], 300).unread == []
+    assert count_progress([search(hits=101), search(hits=0)], [], 300).unread == ["q"]
+    assert count_progress([search(hits=101), search(read=0)], [], 300).unread == []
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ import httpx
 import pytest
 from recorded import DOWN, recorded
 
-from willowbark.agents.autogen import tools_of
+from willowbark.agents.autogen import list_tools_of
 from willowbark.agents.baseline import BaselineChatCompletionClient
 from willowbark.agents.report.texts import References, write_lines
 from willowbark.agents.specialist import SpecialistAgent
@@ -22,7 +22,7 @@ from willowbark.agents.specialists import specialist_agent
 from willowbark.teams.config import Settings
 from willowbark.teams.faces.doctor import describe_unused, list_addresses
 from willowbark.teams.ledger import Ledger
-from willowbark.teams.model_clients import model_of
+from willowbark.teams.model_clients import describe_model
 from willowbark.teams.research_team import default_participants
 from willowbark.tools.errors import SearchError, SourceRefused, SourceUnavailable, UsageError
 from willowbark.tools.http.endpoints import Endpoints, RateLimiter
@@ -142,7 +142,7 @@ async def test_a_record_says_that_the_web_led_to_it_and_the_report_shows_it() ->
     assert places["nct:NCT00846495"] == ["brave", "clinicaltrials"]
     references = References({record.key: record for record in found.records})
     references.cite(["pmid:12667107"])
-    [entry] = references.entries()
+    [entry] = references.list_entries()
     assert entry["web"] == ["Brave Search"]
     lines = write_lines("course", "references", entries=[(entry, "2003")], accessed={}, most=3)
     assert "Found on the web (Brave Search)." in " ".join(lines)
@@ -245,7 +245,7 @@ async def test_a_page_that_does_not_come_ends_in_time_and_is_cancelled_at_once(p
 
 async def test_a_replay_needs_neither_ddgs_nor_a_network(page_server: PageServer, tmp_path: Path) -> None:
     with Ledger(tmp_path / "ledger.sqlite") as ledger:
-        with ledger.start("Q?", settings={}, model=model_of(BASELINE), sandboxed=False) as journal:
+        with ledger.start("Q?", settings={}, model=describe_model(BASELINE), sandboxed=False) as journal:
             first = await by_ddgs(recorder=journal)
         sys.modules["ddgs"] = None  # type: ignore[assignment]
         again = await by_ddgs(recorder=ledger.journal(journal.run_id))
@@ -274,7 +274,9 @@ def test_the_web_is_searched_by_the_first_engine_that_can_be_asked(
             monkeypatch.setenv(variable, KEY)
         engines.append(choose_engine())
         assert set(Settings().tools.sources) & set(web_engines()) == {choose_engine()}
-        assert f"search_{choose_engine()}" in {tool.name for tool in tools_of(specialist_agent("literature", BASELINE))}
+        assert f"search_{choose_engine()}" in {
+            tool.name for tool in list_tools_of(specialist_agent("literature", BASELINE))
+        }
 
     assert engines == ["duckduckgo", "serpapi", "brave"]
 
@@ -285,7 +287,7 @@ def test_a_library_is_searched_without_the_web(ddgs_installed: None) -> None:
     assert "duckduckgo" in settings.tools.sources
     assert set(settings.searched_sources) == set(settings.tools.sources) - {"duckduckgo"}
     specialists = [each for each in default_participants(BASELINE, settings) if isinstance(each, SpecialistAgent)]
-    assert "search_duckduckgo" not in {tool.name for each in specialists for tool in tools_of(each)}
+    assert "search_duckduckgo" not in {tool.name for each in specialists for tool in list_tools_of(each)}
 
 
 async def test_a_search_of_a_library_asks_no_engine(page_server: PageServer) -> None:

@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from willowbark.tools.reading.document import Document
-from willowbark.tools.reading.encoder import LONGEST, encoder, shown
+from willowbark.tools.reading.encoder import LONGEST, cut_view, load_encoder
 from willowbark.tools.reading.fields import FIELDS
-from willowbark.tools.reading.learned import LearnedReader, _find_quoted, consistent
-from willowbark.tools.reading.reading import Comparator, Effect, Match, OutcomeKind, Role, verdict_from
+from willowbark.tools.reading.learned import LearnedReader, _find_quoted, find_consistent
+from willowbark.tools.reading.reading import Comparator, Effect, Match, OutcomeKind, Role, derive_verdict
 from willowbark.tools.reading.view import Pieces, View
 
 TITLE = "Propranolol in migraine: a placebo-controlled trial"
@@ -42,7 +42,7 @@ fields = st.tuples(
 @given(fields)
 def test_the_table_never_makes_more_of_fields_than_they_say(found: tuple) -> None:
     role, _, kind, _, effect, hedged, non_inferior = found
-    verdict = verdict_from(*found)
+    verdict = derive_verdict(*found)
     told_of = role not in ("cause", "background", "outcome", "other_use", "not_a_drug_here")
     if not told_of or kind in ("harm", "process", "none"):
         assert verdict == "none"
@@ -75,7 +75,7 @@ def test_a_failure_quoted_from_a_sentence_on_another_drug_alone_is_not_sure() ->
     ],
 )
 def test_the_table(role: Role, comparator: Comparator, effect: Effect, verdict: str) -> None:
-    assert verdict_from(role, "same", "efficacy", comparator, effect, False, False) == verdict
+    assert derive_verdict(role, "same", "efficacy", comparator, effect, False, False) == verdict
 
 
 def test_a_page_shows_the_drug_asked_about_and_hides_its_name() -> None:
@@ -94,7 +94,7 @@ def test_headings_say_what_sentences_are_for() -> None:
 def test_the_fields_lead_to_the_verdict_they_were_chosen_for(verdict: str, seed: int) -> None:
     random = np.random.default_rng(seed)
     told = {name: random.dirichlet(np.ones(len(each))).astype(np.float32) for name, each in FIELDS.items()}
-    assert verdict_from(*consistent(verdict, told)) == verdict
+    assert derive_verdict(*find_consistent(verdict, told)) == verdict
 
 
 LETTERS = st.text("abcdefghijklmnopqrstuvwxyz", min_size=1, max_size=12)
@@ -112,7 +112,7 @@ def test_pieces_put_together_are_the_word_or_it_is_unknown(names: list[str], wor
 def test_of_a_long_record_title_and_end_are_kept_and_the_room_is_not_exceeded(count: int, words: int) -> None:
     middle = " ".join(f"Patients {'improved ' * words}in week {at}." for at in range(count))
     view = View(Document(TITLE, f"{middle} Propranolol prevents migraine."), "propranolol", "migraine")
-    seen = shown(view, encoder().pieces)
+    seen = cut_view(view, load_encoder().pieces)
     assert len(seen.pieces) <= LONGEST
     assert seen.orders == sorted(seen.orders)
     assert {0, len(view.sentences) - 1} <= set(seen.orders)
@@ -120,11 +120,11 @@ def test_of_a_long_record_title_and_end_are_kept_and_the_room_is_not_exceeded(co
 
 
 def test_nothing_is_learnt_of_a_name() -> None:
-    one = encoder().of_view(View(Document(TITLE, TEXT), "propranolol", "migraine"))
+    one = load_encoder().encode(View(Document(TITLE, TEXT), "propranolol", "migraine"))
     renamed = Document(
         *(each.replace("ropranolol", "imolol").replace("Pim", "Tim").replace("pim", "tim") for each in (TITLE, TEXT))
     )
-    other = encoder().of_view(View(renamed, "timolol", "migraine"))
+    other = load_encoder().encode(View(renamed, "timolol", "migraine"))
     np.testing.assert_array_equal(one.whole, other.whole)
 
 
@@ -181,7 +181,7 @@ def test_what_a_drug_causes_it_does_not_treat_and_a_record_without_a_verdict_quo
     found = [read(Document(HARM_TITLE, HARM_TEXT), "cisplatin", "nausea"), read(Document("", ""), "aspirin", "pain")]
     assert [(each.verdict, each.passages) for each in found] == [("none", ())] * 2
     assert found[0].role == "cause"
-    assert encoder().pieces.of("a" * 1_000_000) == (Pieces.UNKNOWN,)
+    assert load_encoder().pieces.of("a" * 1_000_000) == (Pieces.UNKNOWN,)
 
 
 @pytest.mark.parametrize(

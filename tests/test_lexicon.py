@@ -13,19 +13,19 @@ from willowbark.tools.lexicon import (
     canonical_class,
     canonical_condition,
     canonical_drug,
-    class_members,
-    class_synonyms,
     drug_synonyms,
     find_conditions,
     find_deeds,
     find_drug_classes,
     find_drugs,
+    find_past_withdrawal,
+    find_withdrawal,
     is_diagnostic,
-    past_withdrawal_of,
-    same_drug,
-    withdrawal_of,
+    is_same_drug,
+    list_class_members,
+    list_class_synonyms,
 )
-from willowbark.tools.lexicon.drugs import belongs_to_class, drug_names
+from willowbark.tools.lexicon.drugs import belongs_to_class, load_drug_names
 from willowbark.tools.lexicon.matching import compile_cues, cue_regex, read_table, split_names
 from willowbark.tools.questions import parse_question
 from willowbark.tools.toolbox import MAX_DRUGS, DrugArgs
@@ -58,7 +58,7 @@ def test_foods_elements_and_the_bodys_own_substances_are_no_drugs() -> None:
 
 
 def test_every_drug_that_is_found_can_be_looked_up() -> None:
-    every = list(drug_names().synonyms)
+    every = list(load_drug_names().synonyms)
     for at in range(0, len(every), MAX_DRUGS):
         DrugArgs(drugs=every[at : at + MAX_DRUGS])
     assert DrugArgs(drugs=['"aspirin"', "Amlodipine/Valsartan"]).drugs == ["aspirin", "amlodipine/valsartan"]
@@ -73,14 +73,16 @@ def test_all_names_of_a_drug_lead_back_to_it_and_unknown_ones_stay() -> None:
     assert names[0] == "valproic acid"
     assert {"divalproex", "valproate", "sodium valproate"} <= set(names)
     assert {canonical_drug(name) for name in names} == {"valproic acid"}
-    assert same_drug("Inderal", "propranolol hydrochloride")
-    assert not same_drug("propranolol", "timolol")
+    assert is_same_drug("Inderal", "propranolol hydrochloride")
+    assert not is_same_drug("propranolol", "timolol")
     assert drug_synonyms("examplomab") == ("examplomab",)
-    assert same_drug("Examplomab", "examplomab ")
+    assert is_same_drug("Examplomab", "examplomab ")
 
 
 def test_withdrawn_drugs_are_known_under_their_generic_names() -> None:
-    assert withdrawal_of("terfenadine") == "US, 1998: arrhythmia; from a curated list, not verified with the regulator"
+    assert (
+        find_withdrawal("terfenadine") == "US, 1998: arrhythmia; from a curated list, not verified with the regulator"
+    )
     listed = [row["name"] for table in ("withdrawn.tsv", "returned.tsv") for row in read_table(table)]
     assert [name for name in listed if canonical_drug(name) != name] == []
 
@@ -90,8 +92,8 @@ def test_contrast_media_are_for_diagnosis() -> None:
 
 
 def test_a_drug_that_came_back_was_once_withdrawn_and_is_no_withdrawn_one() -> None:
-    assert withdrawal_of("Pondimin") is None
-    assert past_withdrawal_of("Pondimin") == (
+    assert find_withdrawal("Pondimin") is None
+    assert find_past_withdrawal("Pondimin") == (
         "US, 1997: heart valve disease; back since 2020, for seizures in Dravet syndrome, with echocardiography; "
         "PMC9296427 (table 2) and FDA, news of 25 June 2020"
     )
@@ -132,13 +134,13 @@ def test_members_of_classes_carry_generic_names_and_names_of_classes_are_no_drug
 
 def test_a_class_has_the_members_of_the_classes_within_it() -> None:
     assert [
-        name for name in ("beta-blockers", "triptan", "SSRIs", "SGLT-2 inhibitors") if not class_members(name)
+        name for name in ("beta-blockers", "triptan", "SSRIs", "SGLT-2 inhibitors") if not list_class_members(name)
     ] == []
-    assert {"enalapril", "losartan", "propranolol", "amlodipine"} <= set(class_members("blood pressure drugs"))
-    assert {"fluoxetine", "nortriptyline", "bupropion"} <= set(class_members("antidepressants"))
-    assert "flunarizine" not in class_members("antihypertensives")
-    assert class_members("wonder drugs") == ()
-    assert class_synonyms("wonder drugs") == ("wonder drugs",)
+    assert {"enalapril", "losartan", "propranolol", "amlodipine"} <= set(list_class_members("blood pressure drugs"))
+    assert {"fluoxetine", "nortriptyline", "bupropion"} <= set(list_class_members("antidepressants"))
+    assert "flunarizine" not in list_class_members("antihypertensives")
+    assert list_class_members("wonder drugs") == ()
+    assert list_class_synonyms("wonder drugs") == ("wonder drugs",)
 
 
 @pytest.mark.parametrize(

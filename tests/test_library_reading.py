@@ -26,7 +26,7 @@ from willowbark.tools.library import open_library
 from willowbark.tools.reading.document import Document
 from willowbark.tools.reading.learned import LearnedReader
 from willowbark.tools.reading.reading import Reading
-from willowbark.tools.reading.store import STORE_FILE, StudyStore, identity_of
+from willowbark.tools.reading.store import STORE_FILE, StudyStore, identify_reader
 
 QUESTION = "Which existing drugs could prevent migraine attacks?"
 DRUGS = ("topiramate", "propranolol", "timolol", "candesartan")
@@ -53,7 +53,7 @@ def library(tmp_path: Path) -> Path:
 
 
 def count_by(reader: ScriptedReader, folder: Path) -> tuple[int, int]:
-    identity = identity_of(reader.name, reader.version, Reading)
+    identity = identify_reader(reader.name, reader.version, Reading)
     with StudyStore(folder / STORE_FILE, is_writable=False) as store:
         return store.count_done(identity), sum(count.rows for count in store.counts())
 

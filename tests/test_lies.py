@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from autogen_core.models import CreateResult, LLMMessage
-from benchmarks.prompt_tokens import StandIn, prompt_kind, quoting_report
+from benchmarks.prompt_tokens import StandIn, name_prompt, quote_passages
 from builders import QUESTION, judged_drug
 
 from willowbark.agents.exports import as_html
@@ -36,7 +36,7 @@ class Liar(StandIn):
 
     async def create(self, messages: Sequence[LLMMessage], **options: Any) -> CreateResult:
         result = await super().create(messages, **options)
-        kind = prompt_kind(messages, options)
+        kind = name_prompt(messages, options)
         if kind == "FitsDraft":
             return result
         if isinstance(result.content, str) and kind in ("StudiesDraft", "JudgeDraft", "ReportDraft"):
@@ -74,7 +74,7 @@ class Liar(StandIn):
         return {**said, **lies}
 
     def write(self, _: dict[str, Any], messages: Sequence[LLMMessage]) -> dict[str, Any]:
-        true = quoting_report(messages[:2])["claims"]
+        true = quote_passages(messages[:2])["claims"]
         self.quoted += true
         reworded = [{**claim, "text": next(self.lies)} for claim in true]
         forged = [{**claim, "quote": next(self.lies), "text": next(self.lies)} for claim in true]
@@ -100,12 +100,12 @@ class LyingWriter(StandIn):
         self._ends_before_check = ends_before_check
         self.true: list[str] = []
         self.forged = 0
-        self.checked = 0
+        self.check = 0
 
     async def create(self, messages: Sequence[LLMMessage], **options: Any) -> CreateResult:
-        kind = prompt_kind(messages, options)
+        kind = name_prompt(messages, options)
         if kind == "CheckDraft":
-            self.checked += 1
+            self.check += 1
             if self._ends_before_check:
                 raise BudgetExceeded("used up")
         result = await super().create(messages, **options)
@@ -116,7 +116,8 @@ class LyingWriter(StandIn):
 
     def forge(self, written: dict[str, Any]) -> dict[str, Any]:
         """Put a false figure, a false drug and a false identifier beside each true sentence."""
-        true = [each for each in written["answer"] if each["text"][-1] == "."]
+        given = [sentence for part in written["answer"].values() for sentence in part]
+        true = [each for each in given if each["text"][-1] == "."]
         self.true += [each["text"] for each in true]
         lies = list[dict[str, Any]]()
         for each in true:
@@ -127,7 +128,8 @@ class LyingWriter(StandIn):
             lies.append({"text": f"{stem}, in all trials.", "keys": [FALSE_KEY]})
         self.forged += len(lies)
         paragraphs = [{"drug": FALSE_DRUG, "sentences": lies[:4]}, *written["drugs"]]
-        return {**written, "answer": [*true, *lies], "drugs": paragraphs, "mechanism": lies, "would_change": lies}
+        answer = {"works": [*true, *lies[:10]], "failed": lies[10:20], "harms": lies[20:30]}
+        return {**written, "answer": answer, "drugs": paragraphs, "mechanism": lies, "would_change": lies}
 
 
 def shown(report: ResearchReport) -> str:
@@ -167,7 +169,7 @@ async def test_with_a_liar_as_its_own_checker_no_false_figure_drug_or_identifier
     written = report.written
     assert written is not None
     assert client.forged >= 8
-    assert client.checked > 0
+    assert client.check > 0
     everything = shown(report).casefold()
     assert [lie for lie in (FALSE_FIGURE, FALSE_KEY, "99999991") if lie in everything] == []
     assert [each.text for each in written.sentences() if FALSE_DRUG in each.text.casefold()] == []
@@ -183,7 +185,7 @@ async def test_an_answer_whose_budget_ended_before_its_check_says_so_above_its_w
     written = report.written
     assert written is not None
     every = list(written.sentences())
-    assert (client.checked, written.unchecked) == (1, len(every))
+    assert (client.check, written.unchecked) == (1, len(every))
     above, words, _ = report.to_markdown().partition(every[0].text)
     assert words
     assert "Not checked against the passages that it cites" in above

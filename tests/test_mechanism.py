@@ -5,7 +5,7 @@ from builders import drug_record, record
 
 from willowbark.agents.assessment import AssessmentRequest
 from willowbark.agents.report.content import ReportSection
-from willowbark.agents.report.texts import References, Said
+from willowbark.agents.report.texts import References, ReportStatement
 from willowbark.tools.appraisal.candidates import appraise_candidates
 from willowbark.tools.mechanism import (
     GAP,
@@ -228,7 +228,9 @@ def test_hypotheses_ask_for_what_is_missing_and_the_judge_hands_their_queries_on
 
 
 def argument(found: MechanismGraph, references: References, drug: str = "propranolol") -> ReportSection:
-    return references.write("", [Said("mechanism", "argument", {"chain": found.chain(drug), "graph": found})])
+    return references.write(
+        "", [ReportStatement("mechanism", "argument", {"chain": found.chain(drug), "graph": found})]
+    )
 
 
 def test_a_disease_is_known_by_its_name_and_not_by_what_a_note_says_beside_it() -> None:

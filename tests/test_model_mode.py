@@ -15,13 +15,13 @@ from autogen_core import FunctionCall
 from autogen_core.models import ChatCompletionClient, CreateResult, RequestUsage, UserMessage
 from autogen_ext.models.cache import ChatCompletionCache
 from autogen_ext.models.replay import ReplayChatCompletionClient
-from benchmarks.prompt_tokens import measured
+from benchmarks.prompt_tokens import measure_run
 from builders import QUESTION
 from openai_server import Answer, OpenAIServer, refusal
 from starlette.responses import Response
 from test_drafts import by_rote
 
-from willowbark.agents.autogen import openai_server
+from willowbark.agents.autogen import find_openai_server
 from willowbark.teams.budget import Budget, estimate
 from willowbark.teams.config import LLMSettings, Price, RoleSettings, Settings
 from willowbark.teams.ledger import Ledger
@@ -194,7 +194,7 @@ async def test_each_role_is_asked_of_its_own_model_and_paid_for_at_its_own_price
 
 
 async def test_two_rounds_cost_no_more_than_is_said_and_no_prompt_holds_a_record_twice() -> None:
-    client, report = await measured(2, QUESTION)
+    client, report = await measure_run(2, QUESTION)
     assert report.total_papers_reviewed >= 50
     assert (
         client.tokens.total() <= 105_000
@@ -231,7 +231,9 @@ async def test_a_run_that_its_time_ended_says_which_model_did_not_write_and_coun
 
 async def test_a_client_in_caches_of_its_owner_is_handed_schemas_as_by_itself() -> None:
     with served(lambda _: "ready") as (_, client):
-        assert openai_server(ChatCompletionCache(ChatCompletionCache(client))) == openai_server(client) == "own"
+        assert (
+            find_openai_server(ChatCompletionCache(ChatCompletionCache(client))) == find_openai_server(client) == "own"
+        )
         await close(client)
 
 

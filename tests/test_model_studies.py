@@ -7,11 +7,11 @@ import pytest
 from builders import QUESTION, arm_draft, comparison_draft, record, statement_draft, study_draft
 
 from willowbark.agents.asking.drafts import StudyDraft
-from willowbark.agents.asking.reader import ToRead, to_read
+from willowbark.agents.asking.reader import ToRead, prepare_reading
 from willowbark.agents.asking.studies import CheckedStudy, Refused, check_study, join_studies
 from willowbark.tools.appraisal.appraised import Readings
-from willowbark.tools.appraisal.stance import stance_of
-from willowbark.tools.appraisal.views import MatchedStudy, names_of_condition, views_of
+from willowbark.tools.appraisal.stance import derive_stance
+from willowbark.tools.appraisal.views import MatchedStudy, list_names_of_condition, make_readings
 from willowbark.tools.questions import parse_question
 from willowbark.tools.reading.reading import Reading
 from willowbark.tools.records.evidence import Evidence
@@ -30,7 +30,7 @@ TRIAL = record("11111111", "Propranolol in migraine: a trial", TEXT)
 
 
 def given(shown: Evidence = TRIAL) -> ToRead:
-    [read] = to_read([shown], ASKED)
+    [read] = prepare_reading([shown], ASKED)
     return read
 
 
@@ -40,7 +40,7 @@ def checked(*comparisons: dict[str, Any], shown: Evidence = TRIAL, **study: Any)
 
 def viewed(checked: CheckedStudy, match: str = "same") -> dict[str, Reading]:
     read = MatchedStudy.model_validate({"study": checked.study, "condition": "migraine", "match": match})
-    return {view.drug: view for view in views_of(read, given().page.whole)}
+    return {view.drug: view for view in make_readings(read, given().page.whole)}
 
 
 THREE = [arm_draft("propranolol"), arm_draft("flunarizine"), arm_draft("placebo")]
@@ -203,7 +203,7 @@ def test_what_a_study_says_of_a_drug_follows_from_its_arms(
 ) -> None:
     found = checked(comparison_draft(FELL, **changes), arms=[*THREE, BOTH])
     read = MatchedStudy(study=found.study, condition="migraine", match="same")
-    stance = stance_of(found.study, "propranolol", read.applies(names_of_condition("migraine")))
+    stance = derive_stance(found.study, "propranolol", read.make_test(list_names_of_condition("migraine")))
     view = viewed(found)["propranolol"]
     assert (stance.says, view.role, view.verdict) == (says, role, verdict)
     assert [part.text for part in view.passages] == [FELL]
@@ -222,7 +222,7 @@ def test_a_views_verdict_is_never_another_than_its_stance() -> None:
     for values in itertools.product(*choices.values()):
         row = comparison_draft(FELL, **dict(zip(choices, values, strict=True)))
         found = checked(row, arms=THREE)
-        says = stance_of(found.study, "propranolol").says
+        says = derive_stance(found.study, "propranolol").says
         is_on_efficacy = row["endpoint"] in ("efficacy", "surrogate")
         assert viewed(found)["propranolol"].verdict == (verdicts.get(says, "none") if is_on_efficacy else "none"), row
 
@@ -259,16 +259,16 @@ def test_a_model_says_how_its_study_fits_and_words_tell_the_rest(
     read = MatchedStudy.model_validate({"study": found.study, "condition": "migraine", "match": match})
     part = found.study.comparisons[0] if own else None
 
-    assert read.fit_to(parse_question(question), part) == fit
+    assert read.judge_fit_to(parse_question(question), part) == fit
 
 
 def test_a_reading_does_not_outlive_the_study_that_it_was_a_view_of() -> None:
     former = checked(comparison_draft(ALIKE, versus="flunarizine"), arms=THREE).study
     latter = checked(comparison_draft(FELL)).study
     first, second = (MatchedStudy(study=study, condition="migraine", match="same") for study in (former, latter))
-    readings = Readings(given=views_of(first, given().page.whole), studies=[first])
+    readings = Readings(given=make_readings(first, given().page.whole), studies=[first])
     before = readings.of(TRIAL, "flunarizine", "migraine")[0]
-    readings.take(views_of(second, given().page.whole), [second])
+    readings.take(make_readings(second, given().page.whole), [second])
 
     assert (before.reader, before.role) == ("model", "comparator")
     assert readings.of(TRIAL, "flunarizine", "migraine")[0].role == "mentioned"

@@ -12,10 +12,10 @@ PATH = "tools/appraisal/certainty.py"
 def test_annotations_are_left_alone() -> None:
     """`int | None` can be broken in eleven ways, all of which stop the import."""
     pytest.importorskip("cosmic_ray", reason="`make mutants` brings it")
-    from benchmarks.mutants import mutants
+    from benchmarks.mutants import list_mutants
 
     lines = (ROOT / PATH).read_text(encoding="utf-8").splitlines()
-    assert not [m for m in mutants(PATH) if "Operator_BitOr_" in m.operator and ": " in lines[m.line - 1]]
+    assert not [m for m in list_mutants(PATH) if "Operator_BitOr_" in m.operator and ": " in lines[m.line - 1]]
 
 
 def test_a_mutant_that_cannot_be_imported_is_not_counted() -> None:

@@ -2,18 +2,18 @@
 
 import pytest
 
-from willowbark.tools.reading.numbers import effect_sizes, figures
+from willowbark.tools.reading.numbers import find_effect_sizes, list_figures
 
 ROW = "The effects against placebo were: aspirin (RR 0.5); ibuprofen RR 0.6, 95% CI 0.5 to 0.7; naproxen RR 0.7."
 
 
 @pytest.mark.parametrize(("drug", "values"), [("aspirin", [0.5]), ("ibuprofen", [0.6]), ("propranolol", [])])
 def test_an_effect_size_in_a_row_is_that_of_the_drug_before_it(drug: str, values: list[float]) -> None:
-    assert [size.value for size in effect_sizes([ROW], drug)] == values
+    assert [size.value for size in find_effect_sizes([ROW], drug)] == values
 
 
 def test_an_effect_size_in_a_sentence_that_names_no_drug_is_that_of_the_record() -> None:
-    assert [size.value for size in effect_sizes(["Death was rarer (HR 0.78)."], "aspirin")] == [0.78]
+    assert [size.value for size in find_effect_sizes(["Death was rarer (HR 0.78)."], "aspirin")] == [0.78]
 
 
 @pytest.mark.parametrize(
@@ -21,11 +21,11 @@ def test_an_effect_size_in_a_sentence_that_names_no_drug_is_that_of_the_record()
     ["Aspirin widened the SD of RR (16.0 +/- 6.6 ms).", "Aspirin lowered HR (-5 bpm).", "Mean RR 820 ± 40 ms."],
 )
 def test_a_heart_rate_is_no_hazard_ratio(sentence: str) -> None:
-    assert effect_sizes([sentence], "aspirin") == []
+    assert find_effect_sizes([sentence], "aspirin") == []
 
 
 def test_doses_and_pressures_are_no_figures_of_a_result_and_ranges_stay_whole() -> None:
-    assert figures("Response was 12-20% on 5/6.25 mg, at 128/75 mm Hg, and fell by -3%.") == ["12-20%", "-3%"]
+    assert list_figures("Response was 12-20% on 5/6.25 mg, at 128/75 mm Hg, and fell by -3%.") == ["12-20%", "-3%"]
 
 
 @pytest.mark.parametrize(
@@ -37,4 +37,4 @@ def test_doses_and_pressures_are_no_figures_of_a_result_and_ranges_stay_whole() 
     ],
 )
 def test_figures_are_shares_in_words_too_and_no_bounds_or_names(sentence: str, found: list[str]) -> None:
-    assert figures(sentence) == found
+    assert list_figures(sentence) == found

@@ -9,7 +9,7 @@ from posted_study import analysis, outcome, trial
 from willowbark.tools.appraisal import AppraisedItem, Direction
 from willowbark.tools.appraisal.appraised import Readings
 from willowbark.tools.appraisal.candidates import Candidate, appraise_candidates
-from willowbark.tools.appraisal.certainty import count_participants, one_per_trial, rate_certainty
+from willowbark.tools.appraisal.certainty import count_participants, keep_one_per_trial, rate_certainty
 from willowbark.tools.questions import parse_question
 from willowbark.tools.reading.arm_sizes import INERT, find_arm_sizes
 from willowbark.tools.reading.document import Document
@@ -149,14 +149,17 @@ EXERCISE = MAIN_REPORT.model_copy(update={"key": "pmid:11", "direction": Directi
 
 @pytest.mark.parametrize("reports", [(MAIN_REPORT, EXERCISE), (EXERCISE, MAIN_REPORT)])
 def test_a_substudy_never_undoes_its_trials_main_report(reports: Sequence[AppraisedItem]) -> None:
-    [stands] = one_per_trial(reports).counted
+    [stands] = keep_one_per_trial(reports).counted
     assert stands == MAIN_REPORT
 
 
 def test_a_report_that_calls_itself_secondary_gives_way_even_to_a_smaller_main_report() -> None:
     secondary = EXERCISE.model_copy(update={"sample_size": 3991, "secondary": True})
-    assert one_per_trial([MAIN_REPORT.model_copy(update={"sample_size": 3800}), secondary]).counted[0].key == "pmid:10"
-    assert one_per_trial([secondary]).counted == [secondary]
+    assert (
+        keep_one_per_trial([MAIN_REPORT.model_copy(update={"sample_size": 3800}), secondary]).counted[0].key
+        == "pmid:10"
+    )
+    assert keep_one_per_trial([secondary]).counted == [secondary]
 
 
 def test_a_review_adds_nothing_to_the_trial_that_it_names() -> None:
@@ -170,7 +173,7 @@ def test_a_review_adds_nothing_to_the_trial_that_it_names() -> None:
     )
     inside = MAIN_REPORT.model_copy(update={"trial": "NCT00000001", "sample_size": 360})
     outside = inside.model_copy(update={"trial": "NCT00000002"})
-    assert "contains pmid:10, and adds nothing to it" in "\n".join(one_per_trial([review, inside]).notes)
+    assert "contains pmid:10, and adds nothing to it" in "\n".join(keep_one_per_trial([review, inside]).notes)
     within = [step for step in rate_certainty([review, inside]).lowered if "Publication bias" in step]
     assert within == ["Publication bias: one trial, and the review that contains it (-1)."]
     assert [step for step in rate_certainty([review, outside]).lowered if "Publication bias" in step] == []

@@ -7,7 +7,7 @@ import httpx
 import pytest
 from recorded import answering, recorded
 
-from willowbark.agents.assessment import sources_breakdown
+from willowbark.agents.assessment import count_by_kind
 from willowbark.agents.report.forms import safe_url
 from willowbark.tools.appraisal.candidates import appraise_candidates
 from willowbark.tools.questions import parse_question
@@ -103,4 +103,4 @@ async def test_a_label_is_no_study_and_counts_as_none(openfda: OpenFDA) -> None:
 
     assert len(records) == 2
     assert appraise_candidates(parse_question("Which drugs prevent migraine?"), records) == []
-    assert sources_breakdown(records) == {"peer_reviewed": 0, "clinical_trials": 0, "preprints": 0, "other": 2}
+    assert count_by_kind(records) == {"peer_reviewed": 0, "clinical_trials": 0, "preprints": 0, "other": 2}

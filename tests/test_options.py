@@ -38,7 +38,7 @@ def test_what_is_chosen_stands_over_the_settings() -> None:
 
 def test_the_contact_address_of_the_settings_goes_to_the_sources() -> None:
     chosen = Settings().overridden({"tools.pubmed.email": "someone@example.org"})
-    named, unnamed = RunOptions().sources_at(chosen), RunOptions().sources_at(Settings())
+    named, unnamed = RunOptions().open_endpoints(chosen), RunOptions().open_endpoints(Settings())
     assert (named.email, unnamed.email) == ("someone@example.org", None)
 
 

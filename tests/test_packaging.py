@@ -23,6 +23,7 @@ LOCKS = (
     "requirements-host.txt",
     "studio/requirements.txt",
     "studio/autogenstudio.txt",
+    ".ci/agent-framework.txt",
     ".ci/axe.txt",
     ".ci/docs.txt",
     ".ci/mutants.txt",
@@ -84,10 +85,11 @@ def locked(lock: str) -> dict[str, str]:
 
 @pytest.mark.parametrize("lock", LOCKS)
 def test_no_lock_holds_what_is_refused(lock: str) -> None:
-    """The 2.x of `mcp` and earlier Studios do not go with AutoGen 0.7; 0.4.3.dev of Studio runs anybody's commands."""
+    """AutoGen's MCP tools need `mcp` 1; earlier Studios an older AutoGen, and 0.4.3.dev runs anybody's commands."""
     pins = locked(lock)
 
-    assert int(pins.get("mcp", "1").split(".")[0]) < 2
+    has_autogens_tools = lock != ".ci/agent-framework.txt"
+    assert (int(pins.get("mcp", "1").split(".")[0]) < 2) is has_autogens_tools
     assert pins.get("autogenstudio", "0.4.2.2") == "0.4.2.2"
     assert "diskcache" not in pins  # CVE-2025-69872
     assert {pins[name] for name in pins if name.startswith("autogen-")} <= {"0.7.5"}
@@ -167,3 +169,15 @@ def test_commands_of_the_documentation_work_where_the_package_is_installed_alone
 
     pages = random.Random(SEED).sample([page for page in bare["PAGES"] if bare["complete"]([page])], 4)
     assert bare["main"](tmp_path / "bare" / "bin" / "willowbark", extras=False, pages=pages) == []
+
+
+def test_workflows_use_actions_by_commit() -> None:
+    """A tag can be moved to other code, a commit cannot."""
+    uses = [
+        line.strip()
+        for file in sorted((ROOT / ".github" / "workflows").glob("*.yml"))
+        for line in file.read_text(encoding="utf-8").splitlines()
+        if "uses:" in line
+    ]
+    assert len(uses) > 1
+    assert [line for line in uses if not re.fullmatch(r"- uses: [\w/-]+@[0-9a-f]{40} # v[\d.]+", line)] == []

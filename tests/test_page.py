@@ -27,7 +27,7 @@ from willowbark.teams.page import rendering
 from willowbark.teams.page.app import TOKEN_VARIABLE, choices
 from willowbark.teams.run.options import RunOptions
 from willowbark.tools.errors import UsageError
-from willowbark.tools.reading.corrections import corrections_beside, read_corrections
+from willowbark.tools.reading.corrections import find_corrections_file, read_corrections
 
 pytestmark = pytest.mark.whole
 
@@ -142,7 +142,7 @@ def test_runs_side_by_side_are_told_until_their_ends(tmp_path: Path) -> None:
     numbers = [int(one.number.rpartition("-")[2]) for one in events if one.kind == "line"]
     approval = report_of(tmp_path, second)["approval"]
     forms = [one.data["html"] for one in other if one.kind == "asked" and one.data["html"]]
-    corrections = read_corrections(corrections_beside(tmp_path / ".willowbark" / "ledger.db")).all
+    corrections = read_corrections(find_corrections_file(tmp_path / ".willowbark" / "ledger.db")).all
 
     assert [address for address in (first, second) if address not in listed] == []
     assert [part for part in ("Research under way", "offline") if part not in watching] == []
@@ -466,15 +466,15 @@ def test_pages_run_no_script_but_their_own_and_load_nothing_from_elsewhere(clien
         policy = answer.headers["content-security-policy"]
 
         assert answer.headers["cache-control"] == "no-store"
-        assert [name for name in rendering.STATIC if rendering.static_address(name) not in answer.text] == []
+        assert [name for name in rendering.STATIC if rendering.build_static_address(name) not in answer.text] == []
         assert "default-src 'none'" in policy
         assert "unsafe" not in policy
-        script = rendering.static_address("page.js")
+        script = rendering.build_static_address("page.js")
         assert re.findall("<script[^>]*>", answer.text) == [f'<script src="{script}" defer>']
         assert not re.search(r"\son[a-z]+=|\sstyle=|<style", answer.text)
         assert not re.search(r'(?:src|<link[^>]*href)="(?!/static/|data:,|data:image/svg\+xml;base64,)', answer.text)
     for name in rendering.STATIC:  # which an open page keeps, whatever becomes of its server
-        answer = client.get(address := rendering.static_address(name))
+        answer = client.get(address := rendering.build_static_address(name))
         assert answer.headers["cache-control"] == "max-age=31536000, immutable"
         assert hashlib.sha256(answer.content).hexdigest().startswith(address.partition("?")[2])
 
@@ -500,7 +500,7 @@ def test_the_approval_shows_the_sentence_and_the_record_of_each_side_and_escapes
     )
     counts = {"supporting": 2, "contradicting": 1, "certainty": "low", "evidence_quality": "weak"}
     candidate = Proposal(name="propranolol", quotes=quotes, **counts)
-    form = rendering.part(
+    form = rendering.render_part(
         "approval", "run", ApprovalRequest(question="?", candidates=(candidate,), timeout_s=9, default="all")
     )
 

@@ -7,7 +7,7 @@ from typing import Any, cast
 import pytest
 from autogen_core.models import CreateResult, LLMMessage, ModelFamily, RequestUsage
 from autogen_ext.models.replay import ReplayChatCompletionClient
-from benchmarks.prompt_tokens import quoting_report
+from benchmarks.prompt_tokens import quote_passages
 from builders import asked, findings, record, reply, spoken, verdict
 
 from willowbark.agents.asking import ATTEMPTS
@@ -58,7 +58,7 @@ class Writer(ReplayChatCompletionClient):
         lines = str(messages[1].content).split("\n")
         drugs = [line.removeprefix("- ").partition(":")[0] for line in lines if line.startswith("- ")]
         self.drafted.append(drugs)
-        said = self.says(drugs, quoting_report(messages[:2]))
+        said = self.says(drugs, quote_passages(messages[:2]))
         if isinstance(said, str) and said.startswith("{"):
             self.told |= {claim["drug"] for claim in json.loads(said)["claims"]}
         usage = RequestUsage(prompt_tokens=1, completion_tokens=1)

@@ -6,13 +6,13 @@ import pytest
 from builders import QUESTION, reading
 from posted_study import DRUG, PLACEBO, Facts, analysis, outcome, study, trial
 
-from willowbark.tools.appraisal import Direction, posted_finding
+from willowbark.tools.appraisal import Direction, find_posted_result
 from willowbark.tools.appraisal.appraised import AppraisedRecord, Readings, appraise_record
 from willowbark.tools.appraisal.candidates import appraise_candidates
 from willowbark.tools.questions import parse_question
-from willowbark.tools.reading.outcomes import more_is_better
+from willowbark.tools.reading.outcomes import is_more_better
 from willowbark.tools.reading.reading import QuotedPassage, StudyDesign
-from willowbark.tools.reading.registered_arms import role_in_arms
+from willowbark.tools.reading.registered_arms import find_role
 from willowbark.tools.records import Trial
 from willowbark.tools.records.evidence import Evidence
 from willowbark.tools.sources.studies.clinicaltrials import parse_study
@@ -158,7 +158,7 @@ CASES: dict[str, tuple[Evidence, str, str]] = {
 
 
 def found(record: Evidence) -> Any:
-    finding = posted_finding(record, "topiramate")
+    finding = find_posted_result(record, "topiramate")
     assert finding is not None
     return finding
 
@@ -176,7 +176,7 @@ def test_a_posted_result_has_a_direction_its_reason_and_a_sentence_to_the_letter
 def test_a_trial_without_posted_results_has_no_finding() -> None:
     record = parse_study({**study(), "resultsSection": {}})
     assert record
-    assert posted_finding(record, "topiramate") is None
+    assert find_posted_result(record, "topiramate") is None
 
 
 def test_serious_adverse_events_are_numbers_by_group() -> None:
@@ -212,7 +212,7 @@ def test_a_decided_trial_counts_as_the_design_that_was_registered_and_an_undecid
     ],
 )
 def test_the_good_direction_of_an_outcome(title: str, unit: str, better: bool | None) -> None:
-    assert more_is_better({"title": title, "unit": unit}) is better
+    assert is_more_better({"title": title, "unit": unit}) is better
 
 
 def appraised(record: Evidence) -> AppraisedRecord:
@@ -289,7 +289,7 @@ def test_what_a_drug_is_in_a_registered_trial_follows_from_its_arms(
     arms: list[tuple[str, list[str]]], role: str, alone: bool
 ) -> None:
     given = [{"label": str(at), "type": kind, "interventions": names} for at, (kind, names) in enumerate(arms)]
-    assert role_in_arms(Trial.model_validate({"arms": given}), "topiramate") == (role, alone)
+    assert find_role(Trial.model_validate({"arms": given}), "topiramate") == (role, alone)
 
 
 def test_a_stop_for_futility_contradicts_what_was_tested_and_neither_its_comparator_nor_a_combination() -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from benchmarks import public
-from benchmarks.public_reviews import Comparison, compare, direction_of, name_in
+from benchmarks.public_reviews import Comparison, compare, find_direction, find_name
 from benchmarks.public_trials import COLUMNS, Trial, read_trials
 
 from willowbark.tools.reading.document import Document
@@ -98,10 +98,10 @@ def test_a_review_question_is_taken_apart(question: str, asked: Comparison | Non
 
 
 def test_better_is_more_of_what_is_good_and_less_of_what_is_bad() -> None:
-    assert direction_of("better", "overall survival") == "higher"
-    assert direction_of("better", "mortality") == "lower"
-    assert direction_of("worse", "mortality") == "higher"
-    assert direction_of("no_difference", "mortality") == "no difference"
+    assert find_direction("better", "overall survival") == "higher"
+    assert find_direction("better", "mortality") == "lower"
+    assert find_direction("worse", "mortality") == "higher"
+    assert find_direction("no_difference", "mortality") == "no difference"
 
 
 @pytest.mark.parametrize(
@@ -116,4 +116,4 @@ def test_better_is_more_of_what_is_good_and_less_of_what_is_bad() -> None:
 def test_an_intervention_is_found_by_the_name_that_the_study_has_for_it(
     text: str, asked: Comparison, name: str | None
 ) -> None:
-    assert name_in(Document("A trial", text), asked) == name
+    assert find_name(Document("A trial", text), asked) == name

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from autogen_core import CancellationToken
 from benchmarks import questions
-from benchmarks.questions import rows
+from benchmarks.questions import read_table_rows
 from builders import record, scripted
 from faults.answering import Answer, AnsweringClient, Asked
 from hypothesis import given
@@ -21,7 +21,7 @@ from willowbark.agents.baseline.client import choose_answer
 from willowbark.agents.report.content import OTHER_CALLS
 from willowbark.teams.ledger import Ledger
 from willowbark.teams.run.research import replay, research, research_stream
-from willowbark.tools.appraisal.candidates import appraise_candidates, is_left_out, known_drugs
+from willowbark.tools.appraisal.candidates import appraise_candidates, is_left_out, list_drugs_in_use
 from willowbark.tools.errors import UsageError
 from willowbark.tools.http.endpoints import Endpoints
 from willowbark.tools.lexicon import canonical_condition, condition_synonyms, find_conditions
@@ -29,11 +29,11 @@ from willowbark.tools.lexicon.matching import phrase_key, read_table
 from willowbark.tools.questions import (
     LONGEST_QUESTION,
     QuestionError,
+    complete_follow_up,
     parse_question,
     preprocess_query,
-    stand_alone,
     validate_question,
-    wider_queries,
+    widen_query,
 )
 
 CASES = Path(__file__).parent / "cases"
@@ -160,15 +160,15 @@ def test_a_question_is_read_for_whom_it_asks_and_what_it_wants(question: str, fi
 
 @pytest.mark.parametrize("part", SMALLEST_SHARE)
 def test_the_kind_of_a_question_is_told_in_many_wordings(part: str) -> None:
-    asked = [row for row in rows(CASES / "questions.tsv") if row["part"] == part]
+    asked = [row for row in read_table_rows(CASES / "questions.tsv") if row["part"] == part]
     right = sum(parse_question(row["question"]).kind == row["kind"] for row in asked)
 
     assert right / len(asked) >= SMALLEST_SHARE[part]
 
 
-@pytest.mark.parametrize("row", list(rows(CASES / "readings.tsv")), ids=itemgetter("question"))
+@pytest.mark.parametrize("row", list(read_table_rows(CASES / "readings.tsv")), ids=itemgetter("question"))
 def test_names_what_is_left_out_and_the_kind_are_read_in_a_question(row: dict[str, str]) -> None:
-    asked = parse_question(stand_alone(row["question"], row["after"]) if row["after"] else row["question"])
+    asked = parse_question(complete_follow_up(row["question"], row["after"]) if row["after"] else row["question"])
 
     assert questions.write_reading(asked) == row["reading"]
     if asked.left_out:  # a route is named in few records
@@ -180,7 +180,7 @@ def test_what_is_left_out_is_no_candidate() -> None:
     asked = parse_question("Which drugs other than topiramate prevent migraine, without beta blockers?")
 
     assert appraise_candidates(asked, [record("1", text[:55], text)]) == []
-    assert known_drugs(asked, [record("1", text[:55], text)]) == []
+    assert list_drugs_in_use(asked, [record("1", text[:55], text)]) == []
 
 
 @pytest.mark.parametrize(
@@ -236,16 +236,16 @@ def test_a_condition_is_searched_for_under_nearly_all_its_names() -> None:
 
 
 @pytest.mark.parametrize(
-    "row", [row for row in questions.rows() if row["part"] == "made on"], ids=itemgetter("question")
+    "row", [row for row in questions.read_table_rows() if row["part"] == "made on"], ids=itemgetter("question")
 )
 def test_a_question_is_read_whole_or_asked_back(row: dict[str, str]) -> None:
-    assert questions.reading_of(row["question"], row["after"]) == row["reading"]
+    assert questions.describe_reading(row["question"], row["after"]) == row["reading"]
 
 
 def test_a_query_is_widened_by_what_names_nothing_and_keeps_what_it_leaves_out() -> None:
     query = preprocess_query("Which drugs prevent gout in children without colchicine?")
 
-    assert list(wider_queries(query)) == [
+    assert list(widen_query(query)) == [
         query.replace(" AND children", ""),
         query.replace(" AND children", "").split(") AND ", 1)[1],
     ]
@@ -449,4 +449,4 @@ def test_a_condition_typed_in_a_few_words_asks_what_treats_it(typed: str) -> Non
     ],
 )
 def test_a_follow_up_keeps_what_was_asked_of_the_name_before(before: str, question: str, whole: str) -> None:
-    assert stand_alone(question, before) == whole
+    assert complete_follow_up(question, before) == whole

@@ -206,10 +206,10 @@ def test_a_verdict_that_a_report_would_not_count_is_told_as_unsure(tmp_path: Pat
 
 
 def test_the_documented_threshold_is_the_one_by_which_reports_count() -> None:
-    from willowbark.tools.reading.learned import weights
+    from willowbark.tools.reading.learned import load_weights
 
     page = " ".join((Path(__file__).parents[1] / "docs" / "how-to" / "read.md").read_text(encoding="utf-8").split())
-    assert f"*supports* from a probability of {weights().shown['supports']:.2g} on" in page
+    assert f"*supports* from a probability of {load_weights().shown['supports']:.2g} on" in page
 
 
 def test_what_cannot_be_read_or_written_is_refused(tmp_path: Path) -> None:

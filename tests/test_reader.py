@@ -16,15 +16,15 @@ from autogen_core.models import (
 )
 from builders import QUESTION, arm_draft, comparison_draft, record, reply, scripted, study_draft, verdict
 
-from willowbark.agents.asking import PROMPTS_VERSION, prompt
+from willowbark.agents.asking import PROMPTS_VERSION, read_prompt
 from willowbark.agents.asking.drafts import StudyDraft
-from willowbark.agents.asking.reader import BATCH, ReadingResults, read, to_read
+from willowbark.agents.asking.reader import BATCH, ReadingResults, prepare_reading, read
 from willowbark.agents.baseline import BaselineChatCompletionClient
 from willowbark.agents.findings import Findings
 from willowbark.agents.specialist import CondensedContext
 from willowbark.tools.appraisal.appraised import AppraisedRecord, Readings
 from willowbark.tools.appraisal.candidates import appraise_candidates
-from willowbark.tools.appraisal.views import Fitting, match_by_model, views_of
+from willowbark.tools.appraisal.views import Fitting, make_readings, match_by_model
 from willowbark.tools.questions import Question, parse_question
 from willowbark.tools.records.enclosure import condense, new_marker
 from willowbark.tools.records.evidence import Evidence
@@ -52,7 +52,7 @@ def answered(*drafts: StudyDraft) -> str:
 def taken(draft: StudyDraft, shown: Evidence = TRIAL, asked: Question = ASKED) -> ReadingResults:
     """What stands of a model's study of a record."""
     found = ReadingResults()
-    given = to_read([shown], asked)
+    given = prepare_reading([shown], asked)
     found.note_left_out(draft for draft, _ in found.take([draft], given, "1"))
     return found
 
@@ -69,18 +69,18 @@ def refitted(found: ReadingResults, shown: Evidence, condition: Fitting) -> Read
     read = match_by_model(by_words, condition, "yes")
     again = ReadingResults()
     again._studies[shown.key] = read
-    again._views[shown.key] = views_of(read, f"{shown.citation.title}\n{shown.content}")
+    again._views[shown.key] = make_readings(read, f"{shown.citation.title}\n{shown.content}")
     return again
 
 
 async def of(client: Any, *records: Evidence) -> ReadingResults:
-    return await read(client, QUESTION, to_read(records, ASKED), new_marker(), CancellationToken())
+    return await read(client, QUESTION, prepare_reading(records, ASKED), new_marker(), CancellationToken())
 
 
 def test_a_model_is_shown_the_whole_abstract_and_asked_about_its_drugs() -> None:
     named = "Timolol, atenolol and nadolol were once thought of as background treatment. "
     review = record("22222222", "Drugs for migraine: a review", f"{named}{'Nothing is said here. ' * 40}{RESULT}")
-    (given,) = to_read([review], ASKED)
+    (given,) = prepare_reading([review], ASKED)
     assert given.line["drugs"] == list(given.drugs) == ["timolol", "atenolol", "nadolol", "propranolol"]
     assert given.line["text"].startswith(f"[1] {named}")
     assert given.line["text"].endswith(f"[42] {RESULT}")
@@ -90,11 +90,13 @@ def test_a_model_is_shown_the_whole_abstract_and_asked_about_its_drugs() -> None
 def test_in_economy_a_model_is_shown_results_and_conclusions_with_the_gaps_marked() -> None:
     ends = "CONCLUSIONS: Propranolol helps."
     text = f"RESULTS: {RESULT} METHODS: Patients were randomised. {ends}"
-    (whole,), (short,) = (to_read([record("2", "A trial", text)], ASKED, in_short=each) for each in (False, True))
+    (whole,), (short,) = (
+        prepare_reading([record("2", "A trial", text)], ASKED, in_short=each) for each in (False, True)
+    )
     assert whole.line["text"] == f"[1] RESULTS: {RESULT} [2] METHODS: Patients were randomised. [3] {ends}"
     assert short.line["text"] == f"[1] RESULTS: {RESULT} … [3] {ends}"
     assert short.fingerprint == whole.fingerprint
-    bare = to_read([record("2", AIM, "The aim was to study propranolol in migraine.")], ASKED, in_short=True)[0]
+    bare = prepare_reading([record("2", AIM, "The aim was to study propranolol in migraine.")], ASKED, in_short=True)[0]
     assert bare.line["text"]
 
 
@@ -131,7 +133,7 @@ async def test_what_is_not_read_in_time_is_counted_and_a_stop_goes_on_to_whoever
         async def create(self, *_: Any, **__: Any) -> Any:
             return await asyncio.Event().wait()
 
-    records, token = to_read([TRIAL, TIMOLOL], ASKED), CancellationToken()
+    records, token = prepare_reading([TRIAL, TIMOLOL], ASKED), CancellationToken()
     found = await read(Silent(), QUESTION, records, new_marker(), token, timeout_s=0.05)
     assert found.notes == ["2 records not read by the model: its time was up"]
     asyncio.get_running_loop().call_later(0.05, token.cancel)
@@ -181,7 +183,9 @@ async def test_a_model_reads_the_tables_of_a_full_text_and_may_quote_their_rows(
     [reading] = found.readings
     assert [(each.text, each.section) for each in reading.passages] == [(ROW, "Table 2")]
     assert appraised(WITH_TABLE, found)[0].sentence == ROW
-    [long] = to_read([with_table("\n".join(f"Week {at}; Propranolol: 2.1; p: 0.01" for at in range(900)))], ASKED)
+    [long] = prepare_reading(
+        [with_table("\n".join(f"Week {at}; Propranolol: 2.1; p: 0.01" for at in range(900)))], ASKED
+    )
     assert len(long.line["tables"][0]) < 2_100
 
 
@@ -236,7 +240,7 @@ def test_a_trial_that_stopped_or_posted_results_is_read_by_a_model_and_its_study
     [by_rule], [by_model] = appraised(STOPPED), appraised(STOPPED, found)
     assert (str(by_rule.item.direction), str(by_model.item.direction)) == ("not assessed", "contradicts")
     assert by_model.sentence == ENDED
-    assert not to_read([STOPPED.noting(why_stopped=None)], ASKED)
+    assert not prepare_reading([STOPPED.noting(why_stopped=None)], ASKED)
 
 
 def test_a_model_says_whether_a_record_is_on_the_condition() -> None:
@@ -303,5 +307,5 @@ def scripted_answer() -> Any:
 def test_a_prompt_is_not_changed_without_its_version() -> None:
     """Where this fails, raise `PROMPTS_VERSION` in `asking` and note the new hash here."""
     files = ("checker", "claims", "fit", "judge", "literature", "mechanism", "reader", "report", "trials")
-    told = "\n".join(prompt(f"{file}.md") for file in files)
-    assert (PROMPTS_VERSION, hashlib.sha256(told.encode()).hexdigest()[:8]) == ("2026.12.08", "50d309b3")
+    told = "\n".join(read_prompt(f"{file}.md") for file in files)
+    assert (PROMPTS_VERSION, hashlib.sha256(told.encode()).hexdigest()[:8]) == ("2026.12.09", "26445e18")

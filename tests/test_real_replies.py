@@ -14,7 +14,7 @@ import pytest
 from defusedxml import ElementTree
 from recorded import answering
 
-from willowbark.tools.appraisal import posted_finding
+from willowbark.tools.appraisal import find_posted_result
 from willowbark.tools.http.reply import read_each
 from willowbark.tools.records.evidence import Evidence, checked_identifier
 from willowbark.tools.search import Source
@@ -215,7 +215,7 @@ def test_every_posted_result_is_decided_from_an_analysis_or_left_open_with_a_rea
     posted = {record.key: record for study, record in studies if "resultsSection" in study}
     for record in posted.values():
         for intervention in record.metadata.get("interventions", []):
-            found = posted_finding(record, intervention["name"])
+            found = find_posted_result(record, intervention["name"])
             assert found is not None or "results" not in record.metadata
             assert found is None or found.reason
             assert found is None or found.sentence in record.content
@@ -227,7 +227,7 @@ def test_the_kidney_trials_of_finerenone_support_it_by_what_they_posted(studies:
         record.metadata["nct_id"]: finding
         for _, record in studies
         if record.metadata["nct_id"] in wanted
-        if (finding := posted_finding(record, "finerenone"))
+        if (finding := find_posted_result(record, "finerenone"))
     }
     assert {number: finding.direction.value for number, finding in found.items()} == dict.fromkeys(wanted, "supports")
     assert [

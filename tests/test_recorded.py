@@ -8,13 +8,13 @@ from benchmarks.recorded import (
     FOLDER,
     Answered,
     RecordedClient,
-    changes,
-    collection,
-    disagreements,
-    placed,
-    quoted,
-    recorded,
-    replayed,
+    describe_changes,
+    find_collection,
+    list_disagreements,
+    place_quotes,
+    read_recorded,
+    replay_recorded,
+    restore_quotes,
 )
 
 from willowbark.agents.asking.drafts import JudgeDraft
@@ -25,8 +25,8 @@ NAMES = sorted(path.stem for path in FOLDER.glob("*.jsonl"))
 
 @pytest.mark.parametrize(("name", "leading", "agrees"), [("kidney", "finerenone", 18), ("migraine", "erenumab", 31)])
 async def test_the_whole_team_takes_what_a_strong_model_says(name: str, leading: str, agrees: int) -> None:
-    client, report = await replayed(name)
-    assert not changes(client), changes(client)
+    client, report = await replay_recorded(name)
+    assert not describe_changes(client), describe_changes(client)
     assert report.analyst == "a strong model, recorded"
     assert not report.model_failed
     kinds = {each.kind.partition(" ")[0] for each in client.used}
@@ -40,7 +40,7 @@ async def test_the_whole_team_takes_what_a_strong_model_says(name: str, leading:
     assert report.search_iterations == 2
     assert [reason for reason in report.judged if f"At the end: {reason}" not in report.to_appendix()] == []
     assert report.tokens_used > 10_000
-    told, compared = disagreements(name, report)
+    told, compared = list_disagreements(name, report)
     assert compared - len(told) >= agrees, told
     assert not [line for line in told if ": failed" in line and line.endswith(" for")]
 
@@ -50,12 +50,12 @@ async def test_the_whole_team_takes_what_a_strong_model_says(name: str, leading:
 )
 async def test_both_parts_of_a_question_on_unseen_records_are_answered(name: str, agrees: int, says: str) -> None:
     try:
-        where = collection(name)
+        where = find_collection(name)
     except FileNotFoundError as missing:
         pytest.skip(str(missing))
-    client, report = await replayed(name, where)
-    assert not changes(client), changes(client)
-    told, compared = disagreements(name, report)
+    client, report = await replay_recorded(name, where)
+    assert not describe_changes(client), describe_changes(client)
+    told, compared = list_disagreements(name, report)
     assert compared - len(told) >= agrees, told
     assert says in report.to_markdown().partition("## What was asked")[0]
 
@@ -67,11 +67,11 @@ def test_what_is_quoted_is_kept_by_its_place_in_a_record() -> None:
         "studies": [{"evidence_key": "pmid:1", "quote": sentence, "values": [{"value": "80 mg", "quote": sentence}]}]
     }
 
-    kept = placed(answer, texts)
+    kept = place_quotes(answer, texts)
     assert sentence not in str(kept)
-    assert quoted(kept, texts) == answer
+    assert restore_quotes(kept, texts) == answer
     with pytest.raises(ValueError, match="substring not found"):
-        placed({"evidence_key": "pmid:1", "quote": "Attacks rose with propranolol, and they rose."}, texts)
+        place_quotes({"evidence_key": "pmid:1", "quote": "Attacks rose with propranolol, and they rose."}, texts)
 
 
 def test_every_recorded_question_is_replayed() -> None:
@@ -84,8 +84,8 @@ def test_why_a_judge_strikes_a_record_is_kept_in_its_words() -> None:
     reason = "The sentence tells of propranolol in passing, and the trial did not test it."
     answer = {"strikes": [{"evidence_key": "pmid:1", "drug": "propranolol", "reason": reason}], "misread": []}
 
-    assert placed(answer, texts) == answer
-    assert quoted(placed(answer, texts), texts) == answer
+    assert place_quotes(answer, texts) == answer
+    assert restore_quotes(place_quotes(answer, texts), texts) == answer
 
 
 async def test_a_changed_prompt_is_named_with_what_changed_in_it() -> None:
@@ -98,11 +98,11 @@ async def test_a_changed_prompt_is_named_with_what_changed_in_it() -> None:
 
     client = RecordedClient([before])
     assert (await client.create(asked, json_output=JudgeDraft)).content == "{}"
-    assert changes(client).startswith("JudgeDraft: its instructions changed\n")
+    assert describe_changes(client).startswith("JudgeDraft: its instructions changed\n")
 
     client = RecordedClient([replace(prompt, prompt="another", form="other", answer={})])
     await client.create(asked, json_output=JudgeDraft)
-    assert changes(client).startswith("JudgeDraft: its schema changed\n")
+    assert describe_changes(client).startswith("JudgeDraft: its schema changed\n")
 
 
 async def test_other_words_on_the_same_records_break_nothing() -> None:
@@ -112,12 +112,12 @@ async def test_other_words_on_the_same_records_break_nothing() -> None:
         await client.create(asked, json_output=JudgeDraft)
     client = RecordedClient([replace(client.unknown[0], prompt="another", answer={})])
     await client.create(asked, json_output=JudgeDraft)
-    assert not changes(client)
+    assert not describe_changes(client)
 
 
 def test_what_is_recorded_holds_hashes_of_prompts_and_no_prompt() -> None:
     for name in NAMES:
-        head, answered = recorded(name)
+        head, answered = read_recorded(name)
         assert head["question"].endswith("?")
         assert [
             each for each in answered if not (isinstance(each, Answered) and len(each.prompt) == 16 and each.answer)

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 from posted_study import DRUG, PLACEBO, Facts, analysis, outcome, study, trial
 
-from willowbark.tools.appraisal import Direction, PostedFinding, posted_finding
-from willowbark.tools.reading.outcomes import more_is_better
+from willowbark.tools.appraisal import Direction, PostedFinding, find_posted_result
+from willowbark.tools.reading.outcomes import is_more_better
 from willowbark.tools.reading.registered import read_registered_trial
 from willowbark.tools.records.evidence import Evidence
 from willowbark.tools.records.study import Study
@@ -26,7 +26,7 @@ def read(record: Evidence) -> Study:
 
 
 def find(record: Evidence, drug: str = "topiramate") -> PostedFinding:
-    found = posted_finding(record, drug)
+    found = find_posted_result(record, drug)
     assert found
     return found
 
@@ -180,7 +180,7 @@ def test_a_marker_of_exposure_is_no_efficacy() -> None:
 def test_people_who_reached_a_goal_are_counted_whatever_their_scale_means(title: str, better: bool | None) -> None:
     scale = "The index runs from 0 to 72. Higher scores indicate greater severity."
     found = {"title": title, "unit": "percentage of participants", "description": scale}
-    assert more_is_better(found) is better
+    assert is_more_better(found) is better
 
 
 def test_a_trial_without_results_has_arms_and_no_comparison() -> None:

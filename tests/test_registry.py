@@ -15,7 +15,7 @@ from willowbark.tools.errors import SourceRefused
 from willowbark.tools.records.card import SourceCard
 from willowbark.tools.records.registry import cards, linked_hosts, list_offered, searchable, web_engines
 from willowbark.tools.search import Status, source_class
-from willowbark.tools.toolbox import SearchArgs, SourceTool, asked_by, search_args
+from willowbark.tools.toolbox import SearchArgs, SourceTool, find_input_kind, search_args
 
 NOT_BY_DRUG = ("uniprot", "reactome")  # which are asked for what a drug acts on
 ENGINES = web_engines()  # whose finds are records of others
@@ -37,7 +37,7 @@ def test_every_source_has_a_recorded_reply(name: str) -> None:
 def test_every_searched_source_has_its_class_its_tool_and_a_place_to_link_to(name: str) -> None:
     assert source_class(name).name == name
     assert SourceTool(name).name in (f"search_{name}", cards()[name].tool)
-    assert (asked_by(SourceTool(name).schema) == "drugs") is (cards()[name].use == "on_demand")
+    assert (find_input_kind(SourceTool(name).schema) == "drugs") is (cards()[name].use == "on_demand")
     assert cards()[name].hosts or name in ENGINES
     assert set(cards()[name].hosts) <= linked_hosts()
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from willowbark.teams.run.report_changes import LONGEST, missing_keys, tell_changes
+from willowbark.teams.run.report_changes import LONGEST, find_missing_keys, tell_changes
 
 
 def row(key: str, drug: str, design: str = "blinded RCT", comparator: str = "placebo", **more: Any) -> dict[str, Any]:
@@ -42,7 +42,7 @@ def test_another_wording_order_or_figure_is_no_change() -> None:
 
 def test_a_study_that_is_there_and_was_not_read_this_time_is_not_gone() -> None:
     after = report(candidate("zonisamide"))
-    assert missing_keys(BEFORE, after) == ["pmid:1"]
+    assert find_missing_keys(BEFORE, after) == ["pmid:1"]
     assert tell_changes(BEFORE, after, present={"pmid:1"}) == []
     assert tell_changes(BEFORE, after) == ["zonisamide: pmid:1 is gone, which found no benefit"]
     assert tell_changes(BEFORE, report(), present={"pmid:1"}) == []

@@ -8,7 +8,7 @@ from exports_sample import empty, sample
 
 from willowbark.agents.exports import FORMATS, render
 from willowbark.agents.exports.formats import format_for
-from willowbark.agents.report.charts import overview_of
+from willowbark.agents.report.charts import make_overview
 from willowbark.agents.report.content import ReportContent
 from willowbark.tools.errors import UsageError
 from willowbark.tools.records.study import Arm, Comparison, Estimate, Study
@@ -29,7 +29,7 @@ def ratio(value: float, low: float, high: float, measure: str = "odds ratio") ->
 
 
 def drawn(report: ReportContent) -> list[tuple[str, str, str, float]]:
-    return [(each.drug, each.study, each.direction, each.value) for each in overview_of(report).effects]
+    return [(each.drug, each.study, each.direction, each.value) for each in make_overview(report).effects]
 
 
 def test_a_candidate_is_found_by_any_name_of_the_drug() -> None:

@@ -39,9 +39,9 @@ from willowbark.agents.report.forms.blocks import (
     spans,
 )
 from willowbark.agents.report.model import ResearchReport
-from willowbark.agents.report.tables import best_estimate
+from willowbark.agents.report.tables import find_best_estimate
 from willowbark.agents.report.texts import write_blocks, write_lines
-from willowbark.agents.report.tree import MOST_BLOCKS, rows_of_blocks
+from willowbark.agents.report.tree import MOST_BLOCKS, select_block_rows
 from willowbark.teams.faces.terminal import print_report
 from willowbark.teams.page.app import render_report
 from willowbark.tools.records.registry import linked_hosts
@@ -153,11 +153,11 @@ def test_a_terminal_obeys_no_record() -> None:
 def test_lists_and_wide_tables_keep_what_they_hold_in_one_line_and_in_markdown() -> None:
     content = TypeAdapter(RichText).validate_python(flow("a", points([flow("b", Cite((1,))), "c"])))
     assert [node.text for node in spans(content)] == ["a", "b", "[1]", "; ", "c"]
-    assert markdown.inline(flow("a", Text(" b", "strong"), "c", Text("d ", "emphasis"), "e")) == "a **b**c*d* e"
+    assert markdown.render_inline(flow("a", Text(" b", "strong"), "c", Text("d ", "emphasis"), "e")) == "a **b**c*d* e"
     rows = (Row((flow("1"), flow("2")), flow("more")), Row((flow("3"), flow("4"))))
     wide = Table("Caption", ("a", "b"), (Group(rows, flow("both")),), "records")
 
-    assert markdown.table(wide) == "both\n\n- 1\\\n  *b:* 2\\\n  more\n- 3\\\n  *b:* 4"
+    assert markdown._render_table(wide) == "both\n\n- 1\\\n  *b:* 2\\\n  more\n- 3\\\n  *b:* 4"
 
 
 def test_a_column_that_holds_nothing_is_left_out_and_a_cell_that_holds_nothing_has_no_name_beside_it() -> None:
@@ -165,7 +165,7 @@ def test_a_column_that_holds_nothing_is_left_out_and_a_cell_that_holds_nothing_h
     table = Table("", ("a", "b", "c", "d"), (Group(rows),), "records").without_empty_columns()
 
     assert table.columns == ("a", "b", "d")
-    assert markdown.table(table) == "- 1\\\n  *b:* 2 · *d:* 4\n- 5\\\n  *d:* 8\\\n  more"
+    assert markdown._render_table(table) == "- 1\\\n  *b:* 2 · *d:* 4\n- 5\\\n  *d:* 8\\\n  more"
 
 
 def test_what_is_folded_on_the_page_is_open_on_paper_and_keeps_its_anchor() -> None:
@@ -227,7 +227,7 @@ def test_however_many_drugs_there_are_each_block_shows_both_sides_and_the_first_
     found = [one.model_copy(update={"name": f"drug {place}", **sides}) for place in range(drugs)]
     table = [study(key, "A trial", drug=each.name) for each in found for key in keys]
 
-    shown = rows_of_blocks(found, table)
+    shown = select_block_rows(found, table)
     assert list(shown) == [each.name for each in found[:MOST_BLOCKS]]
     assert len(shown["drug 0"]) == most
     assert [rows for rows in shown.values() if not (rows[0].key == keys[0] and rows[1].key in keys[1:])] == []
@@ -253,11 +253,11 @@ def test_however_many_drugs_there_are_each_block_shows_both_sides_and_the_first_
 )
 def test_the_best_estimate_is_of_the_study_with_fewest_doubts(doubt: dict[str, Any]) -> None:
     good = {"comparator": "placebo", "effects": [effect(2.8, 1.9, 4.3, "It fell.")], "sample_size": 300}
-    best = best_estimate([study("pmid:1", "T", **{**good, **doubt}), study("pmid:2", "T", **good)])
+    best = find_best_estimate([study("pmid:1", "T", **{**good, **doubt}), study("pmid:2", "T", **good)])
 
     assert best is not None
     assert best.key == "pmid:2"
-    assert best_estimate([]) is None
+    assert find_best_estimate([]) is None
 
 
 def test_a_drug_that_mostly_fails_has_a_block_however_low_it_stands() -> None:
@@ -265,4 +265,4 @@ def test_a_drug_that_mostly_fails_has_a_block_however_low_it_stands() -> None:
     drugs = [one.model_copy(update={"name": str(at), "contradicting_citations": []}) for at in range(MOST_BLOCKS + 2)]
     drugs[-1] = drugs[-1].model_copy(update={"contradicting_citations": ["pmid:1", "pmid:2", "pmid:3"]})
 
-    assert list(rows_of_blocks(drugs, [])) == [*map(str, range(MOST_BLOCKS)), str(MOST_BLOCKS + 1)]
+    assert list(select_block_rows(drugs, [])) == [*map(str, range(MOST_BLOCKS)), str(MOST_BLOCKS + 1)]

@@ -24,7 +24,7 @@ from willowbark.teams.ledger import Ledger
 from willowbark.teams.research_team import ResearchTeam
 from willowbark.teams.run import course, hooks
 from willowbark.teams.run.options import RunOptions
-from willowbark.teams.run.research import SourcesUnreachable, report_of, research, research_stream
+from willowbark.teams.run.research import SourcesUnreachable, await_report, research, research_stream
 from willowbark.teams.state import ResearchState, state_of
 from willowbark.tools.appraisal.appraised import Readings, load_reader
 from willowbark.tools.errors import UsageError
@@ -80,7 +80,7 @@ async def test_with_every_source_down_the_report_says_so_and_invents_nothing() -
     async def ended() -> AsyncGenerator[AgentEvent, None]:
         yield AgentEvent(type="complete", message="", data=report)
 
-    assert await report_of(ended(), RunOptions(raise_unreachable=False)) is report
+    assert await await_report(ended(), RunOptions(raise_unreachable=False)) is report
 
 
 async def test_a_question_that_nothing_matches_gets_an_honest_report(endpoints: Endpoints) -> None:

@@ -24,7 +24,7 @@ from willowbark.teams.faces.cli import app
 from willowbark.teams.faces.runs import print_runs
 from willowbark.teams.ledger import DEFAULT_PATH, Ledger
 from willowbark.teams.ledger.database import pack
-from willowbark.teams.run.history import RunRow, differences, find_run
+from willowbark.teams.run.history import RunRow, find_run, list_differences
 from willowbark.tools.errors import UsageError
 from willowbark.tools.installation import advise_extra
 from willowbark.tools.whole_file import write_file
@@ -333,7 +333,7 @@ def report(*keys: str, quality: str = "weak", **changed: Any) -> dict[str, Any]:
 
 
 def test_differences_name_new_gone_and_changed_evidence_and_moved_verdicts() -> None:
-    found = differences(report("pmid:1", "pmid:2"), report("pmid:2", "pmid:3", quality="moderate", retracted=True))
+    found = list_differences(report("pmid:1", "pmid:2"), report("pmid:2", "pmid:3", quality="moderate", retracted=True))
     assert found[1:] == [
         "propranolol: evidence weak → moderate",
         "Gone: pmid:1: Title pmid:1",
@@ -343,8 +343,8 @@ def test_differences_name_new_gone_and_changed_evidence_and_moved_verdicts() -> 
     before, after = report("pmid:1"), report("pmid:1")
     for each, direction in ((before, "inconclusive"), (after, "supporting")):
         each["evidence_table"] = [{"key": "pmid:1", "drug": "propranolol", "title": "", "direction": direction}]
-    assert differences(before, after)[1:] == [
+    assert list_differences(before, after)[1:] == [
         "Changed: pmid:1: propranolol direction inconclusive → supporting (Title pmid:1)"
     ]
-    only_numbers = differences(report("pmid:1", "pmid:2"), report("pmid:2", "pmid:1"))
+    only_numbers = list_differences(report("pmid:1", "pmid:2"), report("pmid:2", "pmid:1"))
     assert only_numbers[1:] == ["Nothing changed: same evidence, same verdicts."]

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from builders import ScriptedReader, material, record
 
-from willowbark.agents.report.findings import safety
+from willowbark.agents.report.findings import describe_safety
 from willowbark.agents.report.texts import References
 from willowbark.tools.appraisal.appraised import Readings
 
@@ -25,7 +25,7 @@ def told(**fields: Any) -> str:
     found = material(QUESTION, [NAUSEA], Readings(ScriptedReader(**{"effect": "better"} | fields)))
     assert [each.drug for each in found.candidates] == ["topiramate"]
     vars(found)["detailed"] = found.candidates
-    return References(found.records).write("Safety", safety(found)).content
+    return References(found.records).write("Safety", describe_safety(found)).content
 
 
 def test_what_records_say_of_a_drug_and_harm_is_quoted_its_figures_first_and_without_a_verdict() -> None:

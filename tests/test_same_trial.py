@@ -10,7 +10,7 @@ from test_appraisal_certainty import items, level, replace
 from willowbark.tools.appraisal import AppraisedItem, Direction
 from willowbark.tools.appraisal.appraised import Readings
 from willowbark.tools.appraisal.candidates import Candidate, appraise_candidates
-from willowbark.tools.appraisal.certainty import one_per_trial
+from willowbark.tools.appraisal.certainty import keep_one_per_trial
 from willowbark.tools.questions import parse_question
 from willowbark.tools.reading.reading import StudyDesign
 from willowbark.tools.records.evidence import Evidence
@@ -159,7 +159,7 @@ REGISTERED = replace(FREE, key="nct:NCT1")
 
 def standing(*reports: AppraisedItem) -> AppraisedItem:
     """What stands for a trial, in whatever order its reports come."""
-    found, turned = one_per_trial(reports), one_per_trial(reports[::-1])
+    found, turned = keep_one_per_trial(reports), keep_one_per_trial(reports[::-1])
     assert found.counted == turned.counted
     assert len(found.counted) == 1
     return found.counted[0]
@@ -179,14 +179,14 @@ def standing(*reports: AppraisedItem) -> AppraisedItem:
 )
 def test_what_counts_of_reports_that_disagree(reports: list[AppraisedItem], stands: str, agree: bool) -> None:
     assert standing(*reports).direction is Direction(stands)
-    note = one_per_trial(reports).notes[0]
+    note = keep_one_per_trial(reports).notes[0]
     assert ("although they disagree" in note) is not agree
 
 
 def test_the_soundest_then_largest_report_stands_with_its_own_row_and_the_others_are_named() -> None:
     open_one = replace(FREE, key="pmid:2", design=StudyDesign.rct_open, sample_size=900)
     larger = replace(FREE, key="pmid:9", sample_size=300)
-    found = one_per_trial([REGISTERED, open_one, larger, FREE, replace(FREE, key="pmid:1", trial=None)])
+    found = keep_one_per_trial([REGISTERED, open_one, larger, FREE, replace(FREE, key="pmid:1", trial=None)])
 
     assert [each.key for each in found.counted] == ["pmid:1", "pmid:9"]
     assert found.counted[1] == larger
@@ -199,10 +199,10 @@ def test_a_pooled_analysis_counts_only_without_the_trials_that_it_names() -> Non
     pooled = replace(FREE, key="pmid:8", trial=None, pools=("NCT1", "NCT2"), sample_size=700)
     wider = replace(pooled, key="pmid:9", pools=("NCT2", "NCT3"), sample_size=900)
 
-    found = one_per_trial([pooled, FREE, wider])
+    found = keep_one_per_trial([pooled, FREE, wider])
     assert ({each.key for each in found.counted}, found.folded) == ({"pmid:5", "pmid:9"}, ["pmid:8"])
     assert found.notes == ["pmid:8 pools NCT1, NCT2, counted with pmid:5."]
 
-    alone = one_per_trial([pooled, wider])
+    alone = keep_one_per_trial([pooled, wider])
     assert [each.key for each in alone.counted] == ["pmid:9"]
     assert alone.notes == ["pmid:8 pools NCT2, counted with pmid:9."]

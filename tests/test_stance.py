@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from willowbark.tools.appraisal.stance import DECIDED, is_against_nothing, stance_of
+from willowbark.tools.appraisal.stance import DECIDED, derive_stance, is_against_nothing
 from willowbark.tools.records.study import Arm, Comparison, Estimate, StatedView, Study, StudyPassage
 
 ARMS = (
@@ -195,13 +195,13 @@ TABLE: list[tuple[str, Study, str, str]] = [
 
 @pytest.mark.parametrize(("study", "drug", "says"), [row[1:] for row in TABLE], ids=[row[0] for row in TABLE])
 def test_a_stance_follows_by_the_table(study: Study, drug: str, says: str) -> None:
-    assert stance_of(study, drug).says == says
+    assert derive_stance(study, drug).says == says
 
 
 def test_what_is_on_another_condition_says_nothing() -> None:
     view = state("drug a", "works", condition="ulcers")
     study = build(compare("A", "placebo", "arm", condition="ulcers"), statements=(view,))
-    stance = stance_of(study, "drug a", lambda part: part.condition != "ulcers")
+    stance = derive_stance(study, "drug a", lambda part: part.condition != "ulcers")
     assert stance.says == "none"
 
 
@@ -224,7 +224,7 @@ def comparisons(draw: st.DrawFn) -> Comparison:
 @given(st.lists(comparisons(), max_size=6), st.sampled_from(DRUGS))
 def test_what_decides_is_one_comparison_of_the_drug_alone(made: list[Comparison], drug: str) -> None:
     study = build(*made)
-    stance = stance_of(study, drug)
+    stance = derive_stance(study, drug)
     if stance.says in DECIDED:
         assert stance.comparison in made
         assert study.contrast_of(stance.comparison) == {drug}
@@ -234,8 +234,8 @@ def test_what_decides_is_one_comparison_of_the_drug_alone(made: list[Comparison]
 def test_a_comparator_is_never_credited_by_the_others_result(made: list[Comparison], favours: str) -> None:
     own = [row for row in made if "drug b" not in build(row).contrast_of(row)]
     other = [row.model_copy(update={"favours": favours}) for row in own]
-    first = stance_of(build(*own), "drug b").says
-    assert first == stance_of(build(*other), "drug b").says
+    first = derive_stance(build(*own), "drug b").says
+    assert first == derive_stance(build(*other), "drug b").says
     assert first not in DECIDED
 
 

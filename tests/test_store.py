@@ -23,14 +23,14 @@ from willowbark.tools.reading.store import (
     StoreError,
     StudyShelf,
     StudyStore,
-    content_of,
-    identity_of,
-    text_hash,
+    dump_content,
+    hash_text,
+    identify_reader,
 )
 from willowbark.tools.records.study import Arm, Study
 
 TEXT = Document("Topiramate in migraine", "We randomised 120 patients. Attacks fell with topiramate.", ("Review",))
-SUBJECT = ReadSubject(text_hash(TEXT), "topiramate", "migraine")
+SUBJECT = ReadSubject(hash_text(TEXT), "topiramate", "migraine")
 READER = ReaderIdentity("learned", "1")
 
 
@@ -85,7 +85,7 @@ def test_another_text_drug_or_condition_is_read(
 
 
 def test_another_version_of_a_reader_or_of_willowbark_reads_itself(path: Path) -> None:
-    identity = identity_of("learned", "1", Reading)
+    identity = identify_reader("learned", "1", Reading)
     with StudyStore(path) as store:
         store.keep([StoredRow(SUBJECT, {"role": "tested"})], identity)
         found = {name: store.find(SUBJECT, identity._replace(**{name: "other"})) for name in ReaderIdentity._fields}
@@ -95,9 +95,9 @@ def test_another_version_of_a_reader_or_of_willowbark_reads_itself(path: Path) -
 
 def test_a_whole_study_is_kept_like_a_reading(path: Path) -> None:
     study = Study(key="pmid:7", reader="model", version="m", arms=(Arm(name="topiramate", role="drug"),))
-    whole = ReadSubject(text_hash(TEXT))
+    whole = ReadSubject(hash_text(TEXT))
     with StudyStore(path) as store:
-        store.keep([StoredRow(whole, content_of(study))], READER, done=[whole.text])
+        store.keep([StoredRow(whole, dump_content(study))], READER, done=[whole.text])
         content = store.find(whole, READER)
         assert content is not None
         assert Study.model_validate({**content, "key": "pmid:7"}) == study
@@ -147,7 +147,7 @@ def put_content(content: dict[str, Any]) -> Callable[[Path], None]:
     def put(path: Path) -> None:
         path.unlink()
         with StudyStore(path) as store:
-            store.keep([StoredRow(SUBJECT, content)], identity_of("scripted", "1", Reading))
+            store.keep([StoredRow(SUBJECT, content)], identify_reader("scripted", "1", Reading))
 
     return put
 

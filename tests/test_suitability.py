@@ -11,7 +11,7 @@ from willowbark.agents.report.model import ReportMessage, ResearchReport
 from willowbark.agents.reporter import ReportAgent
 from willowbark.tools.appraisal.appraised import Readings
 from willowbark.tools.appraisal.candidates import Candidate, appraise_candidates
-from willowbark.tools.appraisal.suitability import bars_of, people_of, told_withdrawals
+from willowbark.tools.appraisal.suitability import find_withdrawals, list_bars, list_people
 from willowbark.tools.questions import parse_question
 from willowbark.tools.records.evidence import Evidence
 from willowbark.tools.records.registry import kind_of
@@ -75,15 +75,15 @@ def test_a_label_that_names_others_alone_bars_nothing_and_a_missing_one_is_told(
     question = parse_question("Which drugs treat hypertension in pregnancy?")
     told = label("Labetalol", "It is contraindicated in patients with asthma.")
 
-    assert bars_of("labetalol", question, [told]) == ()
-    assert bars_of("labetalol", question, []) == ("Not checked for pregnancy: no label of it is among the records",)
+    assert list_bars("labetalol", question, [told]) == ()
+    assert list_bars("labetalol", question, []) == ("Not checked for pregnancy: no label of it is among the records",)
 
 
 def test_a_question_that_names_nobody_bars_no_drug() -> None:
     question = parse_question("Which drugs treat hypertension?")
 
-    assert people_of(question) == ()
-    assert bars_of("lisinopril", question, [label("Lisinopril", boxed="Fetal toxicity in pregnancy.")]) == ()
+    assert list_people(question) == ()
+    assert list_bars("lisinopril", question, [label("Lisinopril", boxed="Fetal toxicity in pregnancy.")]) == ()
 
 
 def test_a_drug_that_people_take_is_not_the_one_asked_about() -> None:
@@ -168,7 +168,7 @@ async def test_of_two_drugs_compared_the_first_screen_says_which_is_not_for_the_
     ],
 )
 def test_a_withdrawal_that_a_study_tells_of_one_drug_is_known(sentence: str, drugs: list[str]) -> None:
-    assert list(told_withdrawals([record("1", "A review", sentence)])) == drugs
+    assert list(find_withdrawals([record("1", "A review", sentence)])) == drugs
 
 
 def test_a_withdrawn_drug_never_leads_whether_the_table_or_a_study_tells_it() -> None:

@@ -14,7 +14,13 @@ from willowbark.agents.checking.written import CheckedSentence, WrittenAnswer
 from willowbark.agents.findings import Dossier
 from willowbark.agents.report.content import BestEstimate, DrugCandidate, SummaryPart
 from willowbark.agents.report.material import Material
-from willowbark.agents.report.summary import ADVICE, SUMMARY_LIMIT, first_screen, in_short, rate_confidence
+from willowbark.agents.report.summary import (
+    ADVICE,
+    SUMMARY_LIMIT,
+    rate_confidence,
+    shorten_first_screen,
+    write_first_screen,
+)
 from willowbark.tools.appraisal import Level
 from willowbark.tools.appraisal.appraised import Readings
 from willowbark.tools.appraisal.certainty import find_outcome
@@ -61,7 +67,7 @@ def candidate(
 
 
 def summary(*candidates: DrugCandidate, of: Material | None = None) -> str:
-    return " ".join(part.line for part in first_screen(of or asked_of(QUESTION, TRIAL), candidates))
+    return " ".join(part.line for part in write_first_screen(of or asked_of(QUESTION, TRIAL), candidates))
 
 
 BLINDED = record(
@@ -149,7 +155,7 @@ def test_a_run_that_ended_before_any_source_answered_does_not_say_that_nothing_w
 def test_twelve_drugs_and_their_estimates_take_two_hundred_words_at_most() -> None:
     drugs = [candidate(f"drug number {n}", support=7, against=2) for n in range(12)]
 
-    parts = first_screen(asked_of(QUESTION, TRIAL), drugs)
+    parts = write_first_screen(asked_of(QUESTION, TRIAL), drugs)
 
     assert sum(len(part.line.split()) for part in parts) <= 200
     assert len([part for part in parts if part.label.startswith("Drug")]) >= 3
@@ -163,8 +169,8 @@ candidates = st.lists(
 
 @given(candidates)
 def test_it_keeps_its_bounds_and_ends_in_the_advice(some: list[DrugCandidate]) -> None:
-    parts = first_screen(asked_of(QUESTION, TRIAL), some)
-    told = in_short(parts)
+    parts = write_first_screen(asked_of(QUESTION, TRIAL), some)
+    told = shorten_first_screen(parts)
 
     assert 100 <= len(told) <= 1000
     assert told.endswith(ADVICE)
@@ -174,7 +180,7 @@ def test_it_keeps_its_bounds_and_ends_in_the_advice(some: list[DrugCandidate]) -
 def test_what_fits_of_many_long_parts_is_kept_whole_and_failures_before_estimates() -> None:
     estimates = [SummaryPart(label="Propranolol", text=str(number) * 180) for number in range(5)]
     first, failed = SummaryPart(text="b" * 300), SummaryPart(label="Failed", text="c" * 180)
-    told = in_short([first, *estimates, failed, SummaryPart(text=ADVICE)])
+    told = shorten_first_screen([first, *estimates, failed, SummaryPart(text=ADVICE)])
 
     assert 900 < len(told) <= 1000
     assert failed.line in told
@@ -254,7 +260,7 @@ def test_a_written_summary_keeps_cautions_and_what_was_not_checked() -> None:
         SummaryPart(label="Not checked", text="for pregnancy: propranolol; no label was read."),
         SummaryPart(text="This is not medical advice."),
     ]
-    line = in_short(parts, written)
+    line = shorten_first_screen(parts, written)
     assert "Cautions: boxed warning: propranolol." in line
     assert "Not checked: for pregnancy: propranolol" in line
     assert line.endswith("This is not medical advice.")

@@ -4,15 +4,15 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 import pytest
-from benchmarks.recorded import evidence, publications
+from benchmarks.forgery import make_evidence, read_publications
 from benchmarks.truth import QUESTIONS
 
 from willowbark.agents.report.content import EvidenceRow
-from willowbark.agents.report.tables import evidence_table
+from willowbark.agents.report.tables import tabulate_evidence
 from willowbark.tools.appraisal.appraised import AppraisedRecord, Readings
 from willowbark.tools.appraisal.candidates import Candidate, appraise_candidates
 from willowbark.tools.appraisal.certainty import DECIDED, AppraisedItem, appraise_candidate
-from willowbark.tools.appraisal.stance import DrugStance, stance_of
+from willowbark.tools.appraisal.stance import DrugStance, derive_stance
 from willowbark.tools.appraisal.told import tell_result
 from willowbark.tools.questions import parse_question
 from willowbark.tools.reading.assembler import PLACEBO, UNKNOWN, UNTREATED
@@ -36,9 +36,9 @@ class Answered(NamedTuple):
 
 @pytest.fixture(scope="module", params=["portal_hypertension", "smoking_cessation", "diabetic_nephropathy"])
 def answered(request: pytest.FixtureRequest) -> Answered:
-    pool = [evidence(record) for record in publications(None)]
+    pool = [make_evidence(record) for record in read_publications(None)]
     found = appraise_candidates(parse_question(QUESTIONS[request.param]), pool, Readings())
-    return Answered(found, evidence_table(found, {record.key: record for record in pool}))
+    return Answered(found, tabulate_evidence(found, {record.key: record for record in pool}))
 
 
 def test_the_comparator_told_is_the_other_arm_of_that_comparison(answered: Answered) -> None:
@@ -122,7 +122,7 @@ def study(**fields: object) -> Study:
 
 def tell(drug: str, **fields: object) -> tuple[str | None, str | None, int | None]:
     made = study(**fields)
-    told = tell_result(made, stance_of(made, drug))
+    told = tell_result(made, derive_stance(made, drug))
     return told.result, told.comparator, told.participants
 
 
@@ -137,17 +137,17 @@ def test_result_comparator_and_people_are_told_of_one_comparison() -> None:
 
 def test_another_arms_figure_in_the_same_sentence_is_not_the_drugs() -> None:
     made = study(passage=PASSAGE)
-    assert tell_result(made, stance_of(made, "propranolol")).figures == ("44.1%", "p = 0.01")
+    assert tell_result(made, derive_stance(made, "propranolol")).figures == ("44.1%", "p = 0.01")
 
 
 def test_a_review_is_not_told_as_a_comparison() -> None:
     row = Comparison(arm="A", against="unstated", endpoint="efficacy", favours="arm", significant=True)
     made = study().model_copy(update={"design": "review", "comparisons": (row,)})
-    told = tell_result(made, stance_of(made, "propranolol"))
+    told = tell_result(made, derive_stance(made, "propranolol"))
     assert (told.result, told.participants) == ("called effective", None)
     assert tell_result(made, DrugStance(drug="propranolol", says="none")).result is None
 
 
 def test_an_estimate_of_another_passage_joins_no_line() -> None:
     made = study(passage=StudyPassage(text="Propranolol helped."), estimate=Estimate(measure="RR", value=0.5))
-    assert tell_result(made, stance_of(made, "propranolol")).effects == ()
+    assert tell_result(made, derive_stance(made, "propranolol")).effects == ()

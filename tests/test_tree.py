@@ -5,9 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from willowbark.tools.lexicon.conditions import known_names
-from willowbark.tools.lexicon.tree import find_in_tree, relation_of, tree_numbers
+from willowbark.tools.lexicon.tree import find_in_tree, find_relation, list_tree_numbers
 
-NAMES = sorted(name for name in set(known_names()) if tree_numbers(name))
+NAMES = sorted(name for name in set(known_names()) if list_tree_numbers(name))
 WIDER = {"narrower": "wider", "wider": "narrower", "same": "same"}
 
 
@@ -34,13 +34,13 @@ WIDER = {"narrower": "wider", "wider": "narrower", "same": "same"}
     ],
 )
 def test_a_condition_is_placed_in_the_tree_by_any_of_its_names(one: str, other: str, relation: str) -> None:
-    assert relation_of(one, other) == relation
+    assert find_relation(one, other) == relation
 
 
 @given(st.sampled_from(NAMES), st.sampled_from(NAMES))
 def test_what_is_narrower_one_way_is_wider_the_other_way(one: str, other: str) -> None:
-    relation = relation_of(one, other)
-    back = relation_of(other, one)
+    relation = find_relation(one, other)
+    back = find_relation(other, one)
     if relation in ("same", "wider") or back in ("same", "wider"):
         assert back == "same" if relation == "same" else back in ("narrower", "complication", "wider")
     assert not (relation == "narrower" and back in ("complication", "other"))
@@ -48,12 +48,12 @@ def test_what_is_narrower_one_way_is_wider_the_other_way(one: str, other: str) -
 
 @given(st.sampled_from(NAMES))
 def test_every_name_of_the_lexicon_is_the_same_as_itself_in_capitals(name: str) -> None:
-    assert relation_of(name, name) == "same"
+    assert find_relation(name, name) == "same"
 
 
 def test_a_wider_name_that_the_lexicon_lists_is_not_the_conditions_own() -> None:
-    assert relation_of("insomnia", "sleep apnea") == "other"
-    assert relation_of("sleep apnea", "insomnia") == "other"
+    assert find_relation("insomnia", "sleep apnea") == "other"
+    assert find_relation("sleep apnea", "insomnia") == "other"
 
 
 def test_names_that_only_mesh_has_are_found_and_the_longer_of_two_is_meant() -> None:

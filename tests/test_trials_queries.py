@@ -2,6 +2,8 @@
 
 import pytest
 
+from willowbark.tools.lexicon import condition_synonyms
+from willowbark.tools.lexicon.matching import read_table, split_names
 from willowbark.tools.questions import parse_question
 from willowbark.tools.questions.trials import KINDS_OF_STUDIES, list_first_queries, list_trial_queries, remove_kinds
 from willowbark.tools.sources.studies.clinicaltrials import clean_term
@@ -30,6 +32,19 @@ def test_a_question_that_says_more_than_the_usual_name_is_asked_as_it_says() -> 
     [query, _] = queries_on("Which drugs treat postoperative pain?")
     assert "postoperative[ti]" in query
     assert "(pain[ti] OR" not in query
+
+
+def test_titles_are_searched_for_what_is_measured_in_a_condition_too_and_abstracts_are_not() -> None:
+    in_titles, in_abstracts = queries_on("Which drugs treat glaucoma?")
+    assert "(intraocular[ti] AND pressure[ti])" in in_titles
+    assert "intraocular" not in in_abstracts
+
+
+def test_title_words_are_those_of_conditions_and_none_repeats_a_name() -> None:
+    rows = read_table("title_words.tsv")
+    assert [row["name"] for row in rows if not parse_question(f"Which drugs treat {row['name']}?").conditions] == []
+    names = {row["name"]: {*map(str.casefold, condition_synonyms(row["name"]))} for row in rows}
+    assert [row["name"] for row in rows if names[row["name"]] & {*split_names(row["titles"])}] == []
 
 
 @pytest.mark.parametrize(

@@ -6,9 +6,19 @@ from pathlib import Path
 import pytest
 from benchmarks import truth
 from benchmarks.labels import read_lines
-from benchmarks.questions import rows
+from benchmarks.questions import read_table_rows
 from benchmarks.report_length import MOST, count_words
-from benchmarks.truth import LEVELS, PAIR_FIELDS, QUESTIONS, Judged, judge, known, leaders, leading, reports
+from benchmarks.truth import (
+    LEVELS,
+    PAIR_FIELDS,
+    QUESTIONS,
+    Judged,
+    judge,
+    list_leading,
+    make_reports,
+    name_drug,
+    read_leaders,
+)
 
 from willowbark.agents.report.model import ResearchReport
 
@@ -17,13 +27,13 @@ FIRST = 3
 """Drugs of a group that a hurried reader looks at."""
 KNOWN = {
     (row["topic"], row["kind"], row["what"]): row["why"]
-    for row in rows(Path(__file__).parent / "cases/known_misses.tsv")
+    for row in read_table_rows(Path(__file__).parent / "cases/known_misses.tsv")
 }
 
 
 @pytest.fixture(scope="module")
 def answers() -> dict[str, ResearchReport]:
-    return dict(reports())
+    return dict(make_reports())
 
 
 @pytest.fixture(scope="module")
@@ -48,9 +58,9 @@ def test_of_the_first_three_of_each_group_at_most_one_should_not_lead(
 ) -> None:
     seen: Counter[str] = Counter()
     wrong: Counter[str] = Counter()
-    for each in leading(answers[topic]):
+    for each in list_leading(answers[topic]):
         seen[each.group] += 1
-        row = leaders(topic).get(known(each.name))
+        row = read_leaders(topic).get(name_drug(each.name))
         doubtful = row is None or (row["should_lead"] == "no" and row["direction"] != "helps")
         wrong[each.group] += seen[each.group] <= FIRST and doubtful
 

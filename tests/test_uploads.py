@@ -46,7 +46,7 @@ async def test_a_files_name_leads_nowhere(name: str) -> None:
     (file,) = (await read(sent((f'name="files"; filename="{name}"', b"x")))).files
 
     assert not {"/", "\\"} & set(file.name)
-    assert Path(file.kept_name(1)).name == file.kept_name(1)
+    assert Path(file.make_file_name(1)).name == file.make_file_name(1)
 
 
 @pytest.mark.parametrize(

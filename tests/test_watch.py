@@ -14,7 +14,7 @@ from willowbark.teams.faces import runs
 from willowbark.teams.faces.cli import app
 from willowbark.teams.faces.runs import FAILED, MOVED, add_watch, list_watches, run_watches
 from willowbark.teams.run import research as running
-from willowbark.teams.run.history import without_clock
+from willowbark.teams.run.history import strip_clock
 from willowbark.teams.run.research import SourcesUnreachable, research
 from willowbark.tools.errors import UsageError
 
@@ -68,7 +68,7 @@ def test_what_moved_is_told_once_and_the_end_is_as_of_one_run(folder: Path, tmp_
     assert moved[0]["changes"] == ["timolol: no longer a candidate; pmid:2 was retracted, which found benefit"]
     once = asyncio.run(research(QUESTION, library=library)).model_dump(mode="json")
     kept = json.loads((place / "report.json").read_text())
-    assert without_clock(kept)["candidates"] == without_clock(once)["candidates"]
+    assert strip_clock(kept)["candidates"] == strip_clock(once)["candidates"]
     assert len(json.loads((place / "changes.json").read_text())) == 2
     feed = fromstring((place / "changes.atom").read_text())
     assert len(feed.findall("{http://www.w3.org/2005/Atom}entry")) == 2

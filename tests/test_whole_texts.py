@@ -23,12 +23,12 @@ from builders import (
 )
 from recorded import DOWN, recorded
 
-from willowbark.agents.asking.reader import WHOLE_CHARACTERS, WholeTexts, read, to_read
+from willowbark.agents.asking.reader import WHOLE_CHARACTERS, WholeTexts, prepare_reading, read
 from willowbark.agents.baseline.client import choose_calls
-from willowbark.agents.context import TEXTS_READ, RunContext
+from willowbark.agents.context import MOST_TEXTS, RunContext
 from willowbark.agents.findings import Findings, FindingsMessage
 from willowbark.agents.report.content import BATCHED, BATCHED_TEXTS, READING, TEXTS
-from willowbark.agents.reporter import turns_of
+from willowbark.agents.reporter import list_turns
 from willowbark.teams.budget import Prices
 from willowbark.teams.config import LLMSettings, Price, Settings
 from willowbark.teams.faces.mcp import MOST_BYTES, TEXT_BYTES, bound_reply
@@ -37,7 +37,7 @@ from willowbark.tools.appraisal.appraised import Readings
 from willowbark.tools.appraisal.candidates import appraise_candidates
 from willowbark.tools.appraisal.deciding import find_deciding
 from willowbark.tools.questions import parse_question
-from willowbark.tools.reading.sections import WHOLE_SHOWN, places, why_whole
+from willowbark.tools.reading.sections import MOST_OF_WHOLE, get_whole_reason, places
 from willowbark.tools.records.enclosure import new_marker
 from willowbark.tools.records.evidence import Evidence
 from willowbark.tools.toolbox import GetPaper, ToolReply, full_text_query
@@ -110,27 +110,27 @@ async def test_the_records_that_decide_are_shown_whole_and_the_others_in_excerpt
     pool = [*(review(number, "Timolol") for number in range(20, 29)), trial(1, "Propranolol")]
     async with recorded({"*/fullTextXML": article(FILLER * 100 + LAST, rows=120)}) as transport:
         run = RunContext(transport)
-        [extended] = await run.with_full_texts(ASKED, [reply(*pool)])
-    shown = {each.record.key: each.line for each in to_read(extended.records, ASKED)}
+        [extended] = await run.add_full_texts(ASKED, [reply(*pool)])
+    shown = {each.record.key: each.line for each in prepare_reading(extended.records, ASKED)}
     texts = [each for each in extended.records if places(each)]
 
-    assert len(texts) == TEXTS_READ
-    assert {each.key: why_whole(each) for each in texts if why_whole(each)} == {"pmid:1": "pivotal trial"}
+    assert len(texts) == MOST_TEXTS
+    assert {each.key: get_whole_reason(each) for each in texts if get_whole_reason(each)} == {"pmid:1": "pivotal trial"}
     assert len(shown["pmid:1"]["results"][0]) > 100 * len(FILLER.strip())
     assert shown["pmid:1"]["results"][0].endswith(LAST)
     assert shown["pmid:1"]["tables"][0].count("Week") == 120
     others = [line for key, line in shown.items() if key != "pmid:1" and "tables" in line]
-    assert len(others) == TEXTS_READ - 1
+    assert len(others) == MOST_TEXTS - 1
     assert [line for line in others if "results" in line or len(without_numbers(line["tables"][0])) > 2_100] == []
 
 
 async def test_in_economy_nothing_is_shown_whole_unless_somebody_asks_for_it() -> None:
     async with recorded({"*/fullTextXML": article(LAST)}) as transport:
         run = RunContext(transport, reads_in_short=True)
-        [extended] = await run.with_full_texts(ASKED, [reply(trial(1, "Propranolol"))])
-    [wanted] = to_read([whole(LAST, "asked for")], ASKED, in_short=True)
+        [extended] = await run.add_full_texts(ASKED, [reply(trial(1, "Propranolol"))])
+    [wanted] = prepare_reading([whole(LAST, "asked for")], ASKED, in_short=True)
 
-    assert [why_whole(each) for each in extended.records] == [""]
+    assert [get_whole_reason(each) for each in extended.records] == [""]
     assert wanted.line["results"] == [f"Results: [r1] {LAST}"]
 
 
@@ -146,7 +146,7 @@ async def test_a_quote_may_stand_anywhere_in_a_whole_text_and_its_prompt_is_apar
     by_other = study_draft(comparison_draft(told, arm="timolol"), evidence_key=other.key, arms=arms)
     by_decisive = study_draft(comparison_draft(LAST), evidence_key=decisive.key)
     client = scripted(studies(by_other), studies(by_decisive))
-    came = await read(client, QUESTION, to_read([decisive, other], ASKED), new_marker(), CancellationToken())
+    came = await read(client, QUESTION, prepare_reading([decisive, other], ASKED), new_marker(), CancellationToken())
 
     assert came.notes == []
     sections = {reading.key: [passage.section for passage in reading.passages] for reading in came.readings}
@@ -162,7 +162,7 @@ async def test_a_quote_may_stand_anywhere_in_a_whole_text_and_its_prompt_is_apar
 
 async def test_a_whole_text_that_a_model_does_not_take_is_read_in_excerpts_and_told() -> None:
     client = scripted("prompt is too long", "still", "no", studies(study_draft(comparison_draft(RESULT))))
-    came = await read(client, QUESTION, to_read([whole(LAST)], ASKED), new_marker(), CancellationToken())
+    came = await read(client, QUESTION, prepare_reading([whole(LAST)], ASKED), new_marker(), CancellationToken())
 
     assert [reading.verdict for reading in came.readings] == ["supports"]
     assert [read.study.depth for read in came.studies] == ["abstract"]
@@ -172,7 +172,9 @@ async def test_a_whole_text_that_a_model_does_not_take_is_read_in_excerpts_and_t
 
 
 async def test_a_paper_that_was_read_by_its_abstract_is_read_again_when_its_full_text_comes() -> None:
-    [by_abstract], [by_text] = (to_read([each], ASKED) for each in (whole(LAST).noting(full_text=None), whole(LAST)))
+    [by_abstract], [by_text] = (
+        prepare_reading([each], ASKED) for each in (whole(LAST).noting(full_text=None), whole(LAST))
+    )
 
     assert by_abstract.fingerprint != by_text.fingerprint
 
@@ -193,7 +195,7 @@ async def test_the_full_text_of_a_paper_comes_with_it_to_who_asks_for_it() -> No
 
     assert (asked_for.asked, alone.asked) == (full_text_query("99999951"), "99999951")
     assert [place.text for place in places(record_of)] == [LAST]
-    assert why_whole(record_of) == "asked for"
+    assert get_whole_reason(record_of) == "asked for"
     assert [places(each) for each in alone.records] == [[]]
 
 
@@ -245,7 +247,7 @@ def test_the_price_of_whole_texts_stands_apart_in_the_account() -> None:
         whole_texts=texts,
     )
     usage = RequestUsage(prompt_tokens=1_500, completion_tokens=150)
-    turns = turns_of("literature", 1, usage, FindingsMessage(content=found, source="literature"))
+    turns = list_turns("literature", 1, usage, FindingsMessage(content=found, source="literature"))
     llm = LLMSettings(prices={"m/m": Price(input=1_000, output=0)})
     costs = {turn.agent: turn.cost_usd for turn in Prices.of_run("m/m", llm).account(turns)}
 
@@ -287,5 +289,5 @@ async def test_a_report_says_which_texts_were_read_whole_in_how_many_prompts_and
     )
     [spent] = [turn for turn in report.usage if turn.agent == TEXTS]
     assert f" characters in 3 prompts, {spent.tokens:,} tokens, ${spent.cost_usd:.4f}." in said
-    assert spent.prompt_tokens > 3 * WHOLE_SHOWN // 4
+    assert spent.prompt_tokens > 3 * MOST_OF_WHOLE // 4
     assert [line for line in report.limitations if "was left out for its length" in line], report.limitations

@@ -8,7 +8,7 @@ import pytest
 
 from willowbark.agents.exports import FORMATS
 from willowbark.teams.ledger import DEFAULT_PATH
-from willowbark.teams.ledger.run_ids import new_run_id
+from willowbark.teams.ledger.run_ids import make_run_id
 from willowbark.teams.run.workspace import APPENDIX_FILE, EVIDENCE_FILE
 
 ROOT = Path(__file__).parent.parent
@@ -37,7 +37,7 @@ def test_every_file_of_the_repository_has_a_name_that_windows_takes() -> None:
 
 @pytest.mark.parametrize("question", QUESTIONS)
 def test_what_a_run_writes_has_names_that_windows_takes(question: str) -> None:
-    folder = new_run_id(question)
+    folder = make_run_id(question)
     files = [APPENDIX_FILE, EVIDENCE_FILE, "log.txt", *(known.file_name for known in FORMATS)]
 
     assert [problem for name in files if (problem := problem_of(f"runs/{folder}/{name}"))] == []

@@ -8,7 +8,7 @@ from exports_sample import empty, hostile, sample
 from willowbark.agents.pictures.panels import ComparedEffect
 from willowbark.agents.pictures.strip import StripAxis, draw_axis, draw_level, draw_strip
 from willowbark.agents.report.content import ReportContent
-from willowbark.agents.report.tree import candidates
+from willowbark.agents.report.tree import build_candidates
 from willowbark.agents.report.workbench import Workbench, make_workbench
 from willowbark.teams.page.workbench import count_stances, render_workbench
 from willowbark.tools.records.study import Arm, Comparison, Estimate, Study
@@ -48,7 +48,7 @@ def test_drugs_are_those_of_the_reports_own_tables_and_studies_those_of_its_evid
     report = sample()
     bench = make_workbench(report)
 
-    captions = [block.caption for block in candidates(report).blocks if hasattr(block, "caption")]
+    captions = [block.caption for block in build_candidates(report).blocks if hasattr(block, "caption")]
     assert {line.caption for line in bench.drugs} <= set(captions)
     assert [line.candidate.name for line in bench.drugs] == [each.name for each in report.candidates if each.in_detail]
     rows = [(line.row.key, line.row.drug) for line in bench.studies]

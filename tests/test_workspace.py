@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from unprivileged import read_only_folder
 
 from willowbark.teams.config import OutputSettings
-from willowbark.teams.ledger.run_ids import RUN_ID, new_run_id
+from willowbark.teams.ledger.run_ids import RUN_ID, make_run_id
 from willowbark.teams.run.workspace import RunFolder
 from willowbark.tools.errors import UsageError
 
@@ -42,7 +42,7 @@ class BrokenReport(PlainReport):
 
 
 def test_an_id_tells_time_and_question() -> None:
-    before, run_id = datetime.now().astimezone().strftime("%Y%m%d-%H%M%S"), new_run_id(QUESTION)
+    before, run_id = datetime.now().astimezone().strftime("%Y%m%d-%H%M%S"), make_run_id(QUESTION)
 
     assert before <= run_id[:15] <= datetime.now().astimezone().strftime("%Y%m%d-%H%M%S")
     assert run_id[15:].startswith("-which-existing-drugs-could-prevent-mig-")
@@ -50,11 +50,11 @@ def test_an_id_tells_time_and_question() -> None:
 
 @given(st.text(max_size=300))
 def test_any_question_gives_a_safe_id(question: str) -> None:
-    assert RUN_ID.fullmatch(new_run_id(question))
+    assert RUN_ID.fullmatch(make_run_id(question))
 
 
 def test_a_report_is_written_in_both_forms_with_its_appendix(tmp_path: Path) -> None:
-    folder = RunFolder.at(tmp_path, new_run_id(QUESTION))
+    folder = RunFolder.at(tmp_path, make_run_id(QUESTION))
 
     written = folder.write_report(PlainReport())
 
@@ -89,7 +89,7 @@ def test_a_report_is_written_in_the_format_and_with_the_parts_of_the_settings(tm
 def test_a_report_that_cannot_be_dumped_leaves_nothing_and_a_folder_that_became_a_file_is_one_line(
     tmp_path: Path,
 ) -> None:
-    folder = RunFolder.at(tmp_path, new_run_id(QUESTION))
+    folder = RunFolder.at(tmp_path, make_run_id(QUESTION))
     with pytest.raises(ValueError, match="no"):
         folder.write_report(BrokenReport())
     assert os.listdir(folder.path) == []
@@ -123,7 +123,7 @@ def test_the_folder_of_a_run_is_made_where_it_is_missing(tmp_path: Path) -> None
 
 
 def test_an_empty_folder_is_taken_away_and_a_filled_one_kept(tmp_path: Path) -> None:
-    empty, filled = RunFolder.at(tmp_path, new_run_id(QUESTION)), RunFolder.at(tmp_path, new_run_id(QUESTION))
+    empty, filled = RunFolder.at(tmp_path, make_run_id(QUESTION)), RunFolder.at(tmp_path, make_run_id(QUESTION))
     filled.write("report.md", "x")
 
     assert empty.discard_if_empty()

@@ -7,7 +7,7 @@ import pytest
 from autogen_core import CancellationToken
 from builders import QUESTION, comparison_draft, record, scripted, study_draft
 
-from willowbark.agents.asking.reader import ReadingCounts, ReadingResults, list_unreadable, read, to_read
+from willowbark.agents.asking.reader import ReadingCounts, ReadingResults, list_unreadable, prepare_reading, read
 from willowbark.agents.findings import Dossier, Findings
 from willowbark.agents.work import PartShare, WorkShare
 from willowbark.tools.appraisal.appraised import Readings
@@ -33,7 +33,7 @@ def study(number: int, quote: str, **changes: Any) -> dict[str, Any]:
 
 async def read_by(*answers: list[dict[str, Any]], shown: list[Evidence]) -> ReadingResults:
     client = scripted(*(json.dumps({"studies": answer}) for answer in answers))
-    return await read(client, QUESTION, to_read(shown, ASKED), new_marker(), CancellationToken())
+    return await read(client, QUESTION, prepare_reading(shown, ASKED), new_marker(), CancellationToken())
 
 
 @pytest.mark.parametrize(
@@ -85,7 +85,7 @@ async def test_every_record_that_was_fetched_is_read_or_listed_with_its_reason()
     letter = record("22222222", "A letter", "").model_copy(update={"content": "A letter"})
     other = record("33333333", "Acupuncture for something else", "Needles helped 40 patients with sciatica.")
     pool = [trial(1, BETTER), letter, other]
-    assert {each.record.key for each in to_read(pool, ASKED)} == {"pmid:11111111", "pmid:33333333"}
+    assert {each.record.key for each in prepare_reading(pool, ASKED)} == {"pmid:11111111", "pmid:33333333"}
     assert [(each.key, each.reason) for each in list_unreadable(pool, ASKED)] == [("pmid:22222222", "no abstract")]
     found = await read_by([study(1, BETTER)], shown=pool)
     listed = {each.key for each in (*found.unread.values(), *list_unreadable(pool, ASKED))}

@@ -5,7 +5,7 @@ import re
 from typing import Any
 
 from autogen_core.models import UserMessage
-from benchmarks.prompt_tokens import agreeing_check, quoting_report, repeating_report
+from benchmarks.prompt_tokens import agree_with_all, quote_passages, repeat_passages
 from builders import study_draft
 
 Body = dict[str, Any]
@@ -34,7 +34,7 @@ def written_by(body: Body) -> str:
     """What a model answers that writes what it reads, and a checker that bears all out; empty for other requests."""
     if kind_of(body) == "FitsDraft":
         return json.dumps(fits_all(body))
-    answers = {"WrittenDraft": repeating_report, "CheckDraft": agreeing_check, "ReportDraft": quoting_report}
+    answers = {"WrittenDraft": repeat_passages, "CheckDraft": agree_with_all, "ReportDraft": quote_passages}
     answer = answers.get(kind_of(body))
     return json.dumps(answer([UserMessage(content=said_in(body), source="user")])) if answer else ""
 

@@ -23,9 +23,9 @@ from .errors import AccessRefused, SearchError, SourceRefused, SourceUnavailable
 from .http.endpoints import Endpoints
 from .http.recent import RecentReplies
 from .http.transport import Transport
-from .lexicon.matching import content_words, stems, stems_among
-from .questions import wider_queries
-from .questions.query import capitalise_operators
+from .lexicon.matching import content_words, select_stems, stems
+from .questions import widen_query
+from .questions.query import raise_operators
 from .records.card import SourceCard, load_source_modules
 from .records.evidence import Evidence, SourceName
 from .records.registry import searchable
@@ -193,7 +193,7 @@ def rank(question: str, records: Sequence[Evidence]) -> list[Evidence]:
 def _count_stems(title: str, text: str, wanted: frozenset[str]) -> tuple[int, tuple[tuple[str, int], ...]]:
     """Count the content words and the occurrences of each wanted stem; cached for the next round."""
     found = content_words(f"{(title + ' ') * _TITLE_WEIGHT}{text}")
-    return len(found), tuple(sorted(Counter(stems_among(found, wanted)).items()))
+    return len(found), tuple(sorted(Counter(select_stems(found, wanted)).items()))
 
 
 _of_process: RecentReplies["SourceReply"] = RecentReplies()
@@ -291,9 +291,9 @@ class Source:
     async def _find_wider(self, query: str, max_results: int, filters: Filters | None) -> SourceReply:
         """Search, and search with fewer words if nothing is found."""
         asks_in_words = self.card is not None and self.card.dialect == "boolean"  # for publications or trials
-        query = capitalise_operators(query) if asks_in_words else query
+        query = raise_operators(query) if asks_in_words else query
         reply = await self._find(query, max_results, filters)
-        for wider in wider_queries(query) if asks_in_words and reply.status is Status.EMPTY else ():
+        for wider in widen_query(query) if asks_in_words and reply.status is Status.EMPTY else ():
             reply = await self._find(wider, max_results, filters)
             told = [*reply.warnings, f"nothing on the whole query; asked {wider}"]
             reply = reply.model_copy(update={"warnings": told})

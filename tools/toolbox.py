@@ -76,10 +76,11 @@ def search_args(name: str) -> type[SearchArgs]:
     return found
 
 
-def asked_by(schema: ToolSchema) -> InputKind | None:
+def find_input_kind(schema: ToolSchema) -> InputKind | None:
     """Classify a tool's input by the fields of its arguments; None if it takes none of these.
 
-    >>> asked_by(SourceTool("pubmed").schema), asked_by(SourceTool("opentargets").schema), asked_by(GetPaper().schema)
+    >>> tools = (SourceTool("pubmed"), SourceTool("opentargets"), GetPaper())
+    >>> tuple(find_input_kind(tool.schema) for tool in tools)
     ('queries', 'conditions', 'numbers')
     """
     fields = schema.get("parameters", {}).get("properties", {})

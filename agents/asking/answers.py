@@ -31,11 +31,11 @@ from willowbark.agents.autogen import (
     SystemMessage,
     ToolCallRequestEvent,
     UserMessage,
-    model_name,
-    openai_server,
+    find_openai_server,
+    get_model_name,
 )
 from willowbark.tools.errors import WillowbarkError
-from willowbark.tools.questions import QuestionError, parse_question, understood_question
+from willowbark.tools.questions import QuestionError, check_question, parse_question
 from willowbark.tools.records.enclosure import GUIDANCE, visible
 
 from .drafts import QuestionDraft, make_strict
@@ -49,7 +49,7 @@ MAX_ANSWER = 400_000  # characters; more than any draft within its bounds, so a 
 MAX_SHOWN_BACK = 20_000  # characters of an answer returned to its model for correction
 REQUEST = "request"
 """Key of a request as data in a client's `extra_create_args`."""
-PROMPTS_VERSION = "2026.12.08"
+PROMPTS_VERSION = "2026.12.09"
 """Version of the agents' prompts; raise it when a change to one alters the request."""
 _MAX_STARTS = 40  # braces tried as the start of JSON: parsing from each of thousands would take minutes
 _MAX_TOLD = 200  # characters of a provider's error message in a report
@@ -84,7 +84,7 @@ class ModelAnswer(Generic[T]):
     @property
     def notes(self) -> list[str]:
         """The failures for a report, with the name of the client that answered instead."""
-        instead = f"; {analyst_name(self.by)} answered instead" if self.by is not None else ""
+        instead = f"; {name_analyst(self.by)} answered instead" if self.by is not None else ""
         return [f"{failure}{instead}" for failure in self.failures]
 
 
@@ -167,7 +167,7 @@ async def ask(  # noqa: PLR0915
             try:
                 result = await client.create(conversation, **{**forms[0], **sent})
             except Exception as error:  # noqa: BLE001  clients raise whatever their libraries raise
-                why = provider_error_line(error)
+                why = describe_provider_error(error)
                 is_about_form = any(word in why.lower() for word in ("schema", "response_format", "grammar"))
                 if len(forms) == 1 or not is_about_form or not why.startswith(("400 ", "422 ")):
                     answer.was_too_long = bool(_TOO_LONG.search(why.lower()))
@@ -186,10 +186,10 @@ async def ask(  # noqa: PLR0915
             reply_text = result.content if isinstance(result.content, str) else ""
             if reply_text.startswith(REFUSED) or (result.finish_reason == "content_filter" and not reply_text.strip()):
                 return write_line(reply_text) or "the provider's content filter held the answer back"
-            given, problem = _parse_answer(reply_text, answer_type)
-            problem = check(given) if given is not None and not takes_data else problem  # rules would say the same
-            if given is not None and problem is None:
-                return given
+            outcome, problem = _parse_answer(reply_text, answer_type)
+            problem = check(outcome) if outcome is not None and not takes_data else problem  # rules would say the same
+            if outcome is not None and problem is None:
+                return outcome
             answer.was_too_long = result.finish_reason == "length"
             flaw = f"That is not valid: {problem}."
             if answer.was_too_long:
@@ -202,13 +202,13 @@ async def ask(  # noqa: PLR0915
         return f"the model gave no valid {answer_type.__name__} in {ATTEMPTS} attempts{cut}"
 
     for client in clients:
-        given = await ask_one(client)
-        if not isinstance(given, str):
-            answer.given = given
+        outcome = await ask_one(client)
+        if not isinstance(outcome, str):
+            answer.given = outcome
             answer.by = client
             break
-        _log.warning("%s: %s", analyst_name(client), given)
-        answer.failures.append(given)
+        _log.warning("%s: %s", name_analyst(client), outcome)
+        answer.failures.append(outcome)
     return answer
 
 
@@ -242,7 +242,7 @@ async def understand(
     try:
         answer = await asyncio.wait_for(asking, timeout_s)
         if answer.given is not None and answer.given.kind != "none":
-            return understood_question(answer.given.in_words), answer.usage
+            return check_question(answer.given.in_words), answer.usage
     except TimeoutError:
         raise QuestionError(f"{objection}; the model did not answer within {timeout_s:g} s") from None
     except asyncio.CancelledError:
@@ -254,7 +254,7 @@ async def understand(
     raise QuestionError("; ".join([objection, *answer.failures]))
 
 
-def to_ask(system: str, *texts: str, source: str) -> list[LLMMessage]:
+def make_messages(system: str, *texts: str, source: str) -> list[LLMMessage]:
     """Return the messages of a request that shows records: the prompt with guidance on their blocks, what is said."""
     users = (UserMessage(content=content, source=source) for content in texts)
     return [SystemMessage(content=f"{system}\n\n{GUIDANCE}"), *users]
@@ -275,7 +275,7 @@ def _choose_schema(client: ChatCompletionClient, answer_type: type[BaseModel]) -
     """
     if not client.model_info.get("structured_output"):
         return None
-    server = openai_server(client)
+    server = find_openai_server(client)
     if server is None:
         return {"json_output": answer_type}
     schema = answer_type.model_json_schema()
@@ -355,10 +355,10 @@ def remove_thoughts(text: str) -> str:
     return text.strip()
 
 
-def provider_error_line(error: BaseException) -> str:
+def describe_provider_error(error: BaseException) -> str:
     """Describe in a line why a model did not answer: the provider's message without keys, else the error's type.
 
-    >>> provider_error_line(TimeoutError())
+    >>> describe_provider_error(TimeoutError())
     'TimeoutError'
     """
     if isinstance(error, ModelUnavailable):
@@ -390,11 +390,11 @@ def add_usage(total: RequestUsage, more: RequestUsage) -> None:
     total.completion_tokens += more.completion_tokens
 
 
-def analyst_name(client: Any) -> str:
+def name_analyst(client: Any) -> str:
     """Return a model's name for reports."""
-    return str(getattr(client, "display_name", None) or model_name(client) or type(client).__name__)
+    return str(getattr(client, "display_name", None) or get_model_name(client) or type(client).__name__)
 
 
-def prompt(file: str) -> str:
+def read_prompt(file: str) -> str:
     """Read a prompt such as `judge.md`; prompts are Markdown files next to the agents that use them."""
     return resources.files("willowbark.agents").joinpath(file).read_text(encoding="utf-8").strip()

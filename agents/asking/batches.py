@@ -22,7 +22,7 @@ from uuid import uuid4
 from willowbark.agents.autogen import RequestUsage
 from willowbark.tools.wording import listed
 
-from .answers import ModelUnavailable, add_usage, provider_error_line, write_line
+from .answers import ModelUnavailable, add_usage, describe_provider_error, write_line
 
 AT_ONCE = 4  # concurrent prompts outside a batch; providers limit rates
 FIRST_WAIT_S, LONGEST_WAIT_S = 2.0, 60.0  # between polls of a batch; the wait grows
@@ -246,7 +246,7 @@ async def _wait_for_results(interface: Interface, batch: str | None, places: Seq
                 place.keep(batch)
         return await _wait_for_end(interface, batch, len(places))
     except Exception as error:  # noqa: BLE001  libraries may raise anything: it becomes a note
-        return dict.fromkeys((place.key for place in places), provider_error_line(error))
+        return dict.fromkeys((place.key for place in places), describe_provider_error(error))
 
 
 async def _wait_for_end(interface: Interface, batch: str, prompts: int) -> Mapping[str, Any]:

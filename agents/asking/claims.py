@@ -17,8 +17,8 @@ from willowbark.tools.lexicon import canonical_drug, is_class_member
 from willowbark.tools.reading.document import Document, Sentence
 from willowbark.tools.reading.reading import QuotedPassage
 from willowbark.tools.reading.screening import addressed_to_machines, set_aside, tells_what_to_do
-from willowbark.tools.reading.sections import is_full_text, places, section_of
-from willowbark.tools.reading.text import heading_role
+from willowbark.tools.reading.sections import find_section, is_full_text, places
+from willowbark.tools.reading.text import find_heading_role
 from willowbark.tools.records.enclosure import visible
 from willowbark.tools.records.evidence import Evidence
 
@@ -114,7 +114,7 @@ def check_passage(
     quote = plain(claim.quote)
     if len(quote) < MIN_QUOTE_CHARACTERS:
         return f"quotes fewer than {MIN_QUOTE_CHARACTERS} characters"
-    if section_of(record, claim.quote, plain) is None:
+    if find_section(record, claim.quote, plain) is None:
         return "quotes a passage that is not in its record"
     is_of_other = against and canonical_drug(against) in find_named_drugs(claim.quote, against, record)
     if not (is_of_other or _is_on(claim, record, direction)):
@@ -139,7 +139,7 @@ def locate(quote: str, record: Evidence, *, is_whole: bool = True) -> Located | 
 
     With `is_whole` it must consist of whole sentences or rows; otherwise those that hold it are returned.
     """
-    section = section_of(record, quote, plain)
+    section = find_section(record, quote, plain)
     if section is None:
         return None
     place = next((part for part in places(record) if part.title == section), None)
@@ -211,7 +211,7 @@ def _find_short_names(document: Document) -> Mapping[str, str]:
 def _remove_heading(text: str) -> str:
     """Remove a heading in capitals or of one word; other words before a colon restrict what follows."""
     heading, _, rest = text.partition(":")
-    is_heading = " " not in heading.strip() and heading_role(text, 0) not in (None, "method")
+    is_heading = " " not in heading.strip() and find_heading_role(text, 0) not in (None, "method")
     return rest.strip() if is_heading or (heading.isupper() and len(heading) <= MAX_HEADING_CHARACTERS) else text
 
 

@@ -11,7 +11,7 @@ from willowbark.tools.records.enclosure import enclose_lines
 from willowbark.tools.records.study import Study
 from willowbark.tools.wording import counted
 
-from .answers import ModelAnswer, ask, prompt, to_ask
+from .answers import ModelAnswer, ask, make_messages, read_prompt
 from .drafts import Count, Draft, UpTo
 
 MOST_TOPICS = 300  # of a prompt, whose answer then is within 8,192 tokens
@@ -93,7 +93,7 @@ async def ask_fits(
     numbered = every[:MOST_TOPICS]
     lines = [{str(number): topic.line} for number, topic in enumerate(numbered, 1)]
     prompt_text = f"Question: {' '.join(question.split())}\n{enclose_lines(lines, marker)}"
-    messages = to_ask(prompt("fit.md"), prompt_text, source="judge")
+    messages = make_messages(read_prompt("fit.md"), prompt_text, source="judge")
     answer: ModelAnswer[FitsDraft] = await ask([client], messages, FitsDraft, cancellation_token)
     fits = FitAnswer(failures=answer.failures, usage=answer.usage)
     for row in answer.given.fits if answer.given is not None else ():

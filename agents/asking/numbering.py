@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from willowbark.tools.reading.document import Sentence
 from willowbark.tools.reading.sections import GAP, SectionPlace
-from willowbark.tools.reading.text import sentence_spans
+from willowbark.tools.reading.text import split_spans
 
 MOST_PASSAGES = 4  # that one quote names
 LEFT_OUT = "…"
@@ -103,5 +103,5 @@ def _follows(label: str, before: str) -> bool:
 def _split(text: str, *, by_rows: bool) -> Iterator[str]:
     for part in text.split(GAP):
         for line in part.splitlines():
-            spans = [(0, len(line))] if by_rows else sentence_spans(line)
+            spans = [(0, len(line))] if by_rows else split_spans(line)
             yield from (line[start:end].strip() for start, end in spans if line[start:end].strip())

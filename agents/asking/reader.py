@@ -18,22 +18,22 @@ from typing import Any
 from pydantic import BaseModel
 
 from willowbark.agents.autogen import CancellationToken, ChatCompletionClient, RequestUsage
-from willowbark.tools.appraisal.appraised import condition_of
-from willowbark.tools.appraisal.candidates import wanted_drugs
-from willowbark.tools.appraisal.views import MatchedStudy, match_by_words, views_of
+from willowbark.tools.appraisal.appraised import get_condition
+from willowbark.tools.appraisal.candidates import list_wanted_drugs
+from willowbark.tools.appraisal.views import MatchedStudy, make_readings, match_by_words
 from willowbark.tools.lexicon import find_conditions
 from willowbark.tools.questions import Question, parse_question
 from willowbark.tools.reading.document import Document
 from willowbark.tools.reading.reading import Reading
 from willowbark.tools.reading.screening import readable
-from willowbark.tools.reading.sections import WHOLE_SHOWN, excerpted, places, why_whole
+from willowbark.tools.reading.sections import MOST_OF_WHOLE, get_whole_reason, make_excerpt, places
 from willowbark.tools.records.card import STUDIES
 from willowbark.tools.records.enclosure import enclose_lines, unmarked
 from willowbark.tools.records.evidence import Evidence
 from willowbark.tools.records.registry import kind_of
 from willowbark.tools.wording import counted, listed
 
-from .answers import PROMPTS_VERSION, ModelAnswer, add_usage, analyst_name, ask, ask_to_mend, prompt, to_ask
+from .answers import PROMPTS_VERSION, ModelAnswer, add_usage, ask, ask_to_mend, make_messages, name_analyst, read_prompt
 from .batches import AT_ONCE, Gathered
 from .claims import plain
 from .drafts import StudiesDraft, StudyDraft
@@ -108,11 +108,11 @@ class ToRead:
     def _full_text(self) -> dict[str, list[tuple[str, dict[str, str]]]]:
         """What is shown of the full text under the names of the prompt: headings, each with its numbered passages."""
         if self.is_whole:
-            parts = places(excerpted(self.record, WHOLE_SHOWN, WHOLE_SHOWN))
+            parts = places(make_excerpt(self.record, MOST_OF_WHOLE, MOST_OF_WHOLE))
         elif self.in_short:
             parts = []
         else:
-            parts = places(excerpted(self.record, TABLE_CHARACTERS), "table")
+            parts = places(make_excerpt(self.record, TABLE_CHARACTERS), "table")
         results = [part for part in parts if part.kind == "results"]
         tables = [part for part in parts if part.kind == "table"]
         return {
@@ -232,7 +232,7 @@ class ReadingResults:
                 self._checked[item.record.key] = checked
                 matched = match_by_words(checked.study, question, item.condition)
                 self._studies[item.record.key] = matched
-                self._views[item.record.key] = views_of(matched, item.page.whole)
+                self._views[item.record.key] = make_readings(matched, item.page.whole)
             if checked.problems:
                 refused.append((draft, "; ".join(checked.problems)))
         self.done |= {to_be_read.fingerprint for to_be_read in batch}
@@ -336,7 +336,7 @@ def _add_tokens(tokens: tuple[int, int], usage: RequestUsage | None) -> tuple[in
 
 def list_unreadable(pool: Iterable[Evidence], question: Question) -> list[UnreadRecord]:
     """List the publications and trials that hold nothing to read, each with the reason."""
-    readable_keys = {item.record.key for item in to_read(pool, question)}
+    readable_keys = {item.record.key for item in prepare_reading(pool, question)}
     unreadable: list[UnreadRecord] = []
     for record in pool:
         if kind_of(record) in STUDIES and record.key not in readable_keys:
@@ -345,25 +345,31 @@ def list_unreadable(pool: Iterable[Evidence], question: Question) -> list[Unread
     return unreadable
 
 
-def to_read(pool: Iterable[Evidence], question: Question, *, in_short: bool = False) -> list[ToRead]:
+def prepare_reading(pool: Iterable[Evidence], question: Question, *, in_short: bool = False) -> list[ToRead]:
     """Select what may report on drugs: publications, and trials that stopped or posted results.
 
     No word of the question decides: a model says later what is on topic. Only errata, letters and other publications
     without an abstract whose titles name no drug, and trials without a result, are left aside.
     """
-    usual_name = condition_of(question)
+    usual_name = get_condition(question)
     condition = next(
         (mention.text for mention in find_conditions(question.text) if mention.name == usual_name), usual_name
     )
     selected = []
     for record in map(readable, pool):
-        drugs = wanted_drugs(record, question)
+        drugs = list_wanted_drugs(record, question)
         trial = record.trial
         is_publication = kind_of(record) == "publication"
         tells = record.has_abstract if is_publication else trial and (trial.results or trial.why_stopped)
         if tells or (drugs and is_publication):
             selected.append(
-                ToRead(record, tuple(drugs), condition, in_short and is_publication, is_whole=bool(why_whole(record)))
+                ToRead(
+                    record,
+                    tuple(drugs),
+                    condition,
+                    in_short and is_publication,
+                    is_whole=bool(get_whole_reason(record)),
+                )
             )
     return selected
 
@@ -385,7 +391,7 @@ class _Stage:
     async def read(self, batch: Sequence[ToRead], *, is_first: bool = True) -> None:
         """Read a batch; what is refused is asked for once more, and a batch too long for an answer in halves."""
         results = self.found
-        version = f"{analyst_name(self.client)}, prompts {PROMPTS_VERSION}"
+        version = f"{name_analyst(self.client)}, prompts {PROMPTS_VERSION}"
         if self.gathered is not None and is_first:
             with self.gathered.place() as place:
                 answer = await self._ask(batch)
@@ -428,7 +434,9 @@ class _Stage:
             if each.record.key in self.misread
         ]
         again = "\n".join([MISREAD, *why]) if why else ""
-        messages = to_ask(prompt("reader.md"), "\n".join(filter(None, [lines, again, further])), source="reader")
+        messages = make_messages(
+            read_prompt("reader.md"), "\n".join(filter(None, [lines, again, further])), source="reader"
+        )
         answer = await ask([self.client], messages, StudiesDraft, self.token)
         add_usage(self.found.usage, answer.usage)
         if batch[0].is_whole:

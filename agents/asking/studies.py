@@ -16,12 +16,12 @@ from willowbark.tools.appraisal import Direction
 from willowbark.tools.appraisal.views import GAP
 from willowbark.tools.lexicon import canonical_drug, find_drugs
 from willowbark.tools.reading.assembler import find_estimate
-from willowbark.tools.reading.numbers import drugs_dosed, is_bare, is_of_other_arm, is_of_other_kind, spelled_number
+from willowbark.tools.reading.numbers import find_dosed_drugs, is_bare, is_of_other_arm, is_of_other_kind, parse_number
 from willowbark.tools.reading.passages import denies_effect, find_wrong_use
 from willowbark.tools.reading.reading import QuotedPassage
 from willowbark.tools.reading.screening import addressed_to_machines, tells_what_to_do
-from willowbark.tools.reading.sections import places, section_of
-from willowbark.tools.reading.text import sentence_spans
+from willowbark.tools.reading.sections import find_section, places
+from willowbark.tools.reading.text import split_spans
 from willowbark.tools.records.enclosure import visible
 from willowbark.tools.records.study import (
     Against,
@@ -276,10 +276,10 @@ class _Check:
         numbers = {int(re.sub(r"[, ]", "", number)) for number in _NUMBER.findall(self._text)}
         words = re.findall(r"[a-z]+", self._text)
         for start, word in enumerate(words):
-            if spelled_number(word) is None:
+            if parse_number(word) is None:
                 continue
             for end in range(start + 1, start + MOST_NUMBER_WORDS + 1):
-                number = spelled_number(" ".join(words[start:end]))
+                number = parse_number(" ".join(words[start:end]))
                 numbers |= set() if number is None else {number}
         return frozenset(numbers)
 
@@ -324,10 +324,10 @@ class _Check:
         written = re.compile(rf"{_UNCUT}{words}(?!\w|[.,]\d)", re.IGNORECASE)
         for text in (self._page.whole, *(place.text for place in places(self._record))):
             mentions = find_drugs(text)
-            for start, end in sentence_spans(text):
+            for start, end in split_spans(text):
                 near = [mention for mention in mentions if start <= mention.start < end]
                 for hit in written.finditer(text, start, end):
-                    if not near or set(drugs) & drugs_dosed(text, *hit.span(), near):
+                    if not near or set(drugs) & find_dosed_drugs(text, *hit.span(), near):
                         return " ".join(hit.group().split())
         self._emptied.append("dose does not stand so beside its drug")
         return ""
@@ -388,7 +388,7 @@ class _Check:
 
     def _cut(self, quote: str) -> list[str]:
         """Cut a quote where it leaves out what the prompt marked as not shown."""
-        if section_of(self._record, quote, plain):
+        if find_section(self._record, quote, plain):
             return [quote]
         return [part for part in _SHOWN_GAP.split(quote) if part] or [quote]
 
@@ -481,7 +481,7 @@ def _explain_missing(figure: str, text: str, drugs: Sequence[str], what: str) ->
     hits = [hit.span() for hit in _make_finder(figure).finditer(text)]
     if not hits:
         return "does not stand so in the sentence or row quoted for it"
-    if not any(map(str.isdigit, figure)) and not any(map(spelled_number, figure.split())):
+    if not any(map(str.isdigit, figure)) and not any(map(parse_number, figure.split())):
         return "has no figure"
     if is_of_other_kind(what, figure):
         return "is a figure of something else"

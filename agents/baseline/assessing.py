@@ -12,12 +12,18 @@ from willowbark.agents.findings import Specialist
 from willowbark.agents.report.writing import DraftRequest
 from willowbark.tools.appraisal import Direction
 from willowbark.tools.appraisal.appraised import AppraisedRecord
-from willowbark.tools.appraisal.candidates import Candidate, known_drugs, select_shown
+from willowbark.tools.appraisal.candidates import Candidate, list_drugs_in_use, select_for_display
 from willowbark.tools.appraisal.certainty import OPTIMAL_SIZE, AppraisedItem, appraise_candidate, count_participants
-from willowbark.tools.lexicon import canonical_class, canonical_condition, canonical_drug, class_members, find_drugs
+from willowbark.tools.lexicon import (
+    canonical_class,
+    canonical_condition,
+    canonical_drug,
+    find_drugs,
+    list_class_members,
+)
 from willowbark.tools.lexicon.drugs import belongs_to_class
 from willowbark.tools.questions import Question, parse_question, preprocess_query
-from willowbark.tools.questions.trials import list_trial_queries
+from willowbark.tools.questions.trials import list_trial_queries, narrow_to_randomised
 from willowbark.tools.reading.document import Document
 from willowbark.tools.reading.numbers import tells_figures
 from willowbark.tools.reading.reading import RANDOMISED, StudyDesign
@@ -78,7 +84,7 @@ class _Plan:
         """
         searched = {search.query for search in request.searches}
         reading = request.progress
-        if trials and trials[0] in reading.unread and reading.goes_on:
+        if trials and (trials[0] in reading.unread or trials[0] not in searched) and reading.goes_on:
             studied = {candidate.drug for candidate in candidates if _count_studies(candidate) >= ENOUGH_STUDIES}
             chosen = _find_unasked([drug for drug in drugs if drug not in studied], searched)[:MAX_NAMED]
             queries = _combine_in_trials(chosen, trials[0])
@@ -131,7 +137,7 @@ def assessment(request: AssessmentRequest) -> JudgeDraft:
 
     # Drugs listed for the condition by databases, without a record read or a search made.
     appraised = {candidate.drug for candidate in decided}
-    listed = [drug for drug in known_drugs(question, request.records) if drug not in appraised]
+    listed = [drug for drug in list_drugs_in_use(question, request.records) if drug not in appraised]
     if question.drug_classes:
         listed = [drug for drug in listed if belongs_to_class(drug, (), question.drug_classes)]
     untried = _find_unasked(listed, {search.query for search in request.searches})
@@ -236,11 +242,11 @@ def plan_round(
             why = f"No drug with evidence on {about} was found."
             plan.ask(name_gap("a drug with evidence", []), why, _drop_searched(whole, searched), "queries")
         for name in question.drug_classes:
-            members = _drop_searched(_combine_drugs(class_members(name), condition), searched)
+            members = _drop_searched(_combine_drugs(list_class_members(name), condition), searched)
             why = f"Records that name {name} by their own names alone."
             plan.ask(name_gap("further records", [name]), why, members, "queries")
         undecided = [candidate.drug for candidate in candidates if not candidate.has_verdict]
-        trials = list_trial_queries(question)
+        trials = _put_randomised_first(list_trial_queries(question), request)
         plan.ask_drugs(candidates, [*decided, *untried, *undecided], trials, condition, request)
         unread = reading.unread if reading.goes_on else []
         further = [query for query in trials if query not in searched or query in unread] if reading.hits else []
@@ -271,6 +277,13 @@ def plan_round(
         why = f"Mechanisms and labels of {', '.join(unknown)}."
         plan.ask(name_gap("mechanisms and labels", unknown), why, unknown, "drugs")
     return plan
+
+
+def _put_randomised_first(trials: Sequence[str], request: AssessmentRequest) -> list[str]:
+    """Put randomised trials alone before trials and reviews, where these are more than the run will read."""
+    hits = [search.total for search in request.searches if search.query in trials[:1]]
+    are_too_many = max(hits, default=0) > request.progress.most
+    return [*map(narrow_to_randomised, trials[:1]), *trials] if are_too_many else [*trials]
 
 
 def _count_studies(candidate: Candidate) -> int:
@@ -333,7 +346,7 @@ MAX_UNDECIDED = 2  # records without a verdict whose full text is quoted for a c
 def make_draft(request: DraftRequest) -> ReportDraft:
     """Draft a report from the records of a request; equal requests get equal drafts."""
     by_key = {record.key: record for record in request.records}
-    decided = select_shown(request.candidates, MAX_CANDIDATES)
+    decided = select_for_display(request.candidates, MAX_CANDIDATES)
     return ReportDraft(claims=list(chain.from_iterable(_list_claims(candidate, by_key) for candidate in decided)))
 
 

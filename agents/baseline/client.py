@@ -33,7 +33,7 @@ from willowbark.agents.autogen import (
     ToolSchema,
     UserMessage,
 )
-from willowbark.agents.findings import digest_replies
+from willowbark.agents.findings import make_digest_of_replies
 from willowbark.agents.report.writing import DraftRequest
 from willowbark.tools.appraisal.appraised import Readings
 from willowbark.tools.lexicon import canonical_drug
@@ -42,7 +42,7 @@ from willowbark.tools.questions.trials import list_first_queries
 from willowbark.tools.records.enclosure import RecordBlock, blocks, extract
 from willowbark.tools.records.evidence import checked_identifier
 from willowbark.tools.records.registry import gives, select_by_condition
-from willowbark.tools.toolbox import MAX_DRUGS, asked_by, replies_in
+from willowbark.tools.toolbox import MAX_DRUGS, find_input_kind, replies_in
 
 from .assessing import assessment, make_draft
 
@@ -167,7 +167,7 @@ def choose_answer(
         results = [result.content for result in last.content]
         if not tools or any(next(blocks(result), None) for result in results):  # else all calls failed
             replies = list(chain.from_iterable(map(replies_in, results)))
-            return digest_replies(parse_question(_find_latest(messages)[0]), replies, Readings()).as_markdown()
+            return make_digest_of_replies(parse_question(_find_latest(messages)[0]), replies, Readings()).as_markdown()
     if tools:
         return choose_calls(messages, tools) or "There is nothing to search for with these tools."
     prompt = _get_text(messages[-1]) if messages else ""
@@ -223,7 +223,7 @@ def choose_calls(messages: Sequence[LLMMessage], tools: Sequence[Tool | ToolSche
     queries = searches.next_search_queries
     question = parse_question(text)
     schemas = [tool if isinstance(tool, dict) else tool.schema for tool in tools]
-    ways = {schema["name"]: asked_by(schema) for schema in schemas}
+    ways = {schema["name"]: find_input_kind(schema) for schema in schemas}
     for_conditions = select_by_condition(name.removeprefix("search_") for name in ways) if not queries else ()
     calls: list[FunctionCall] = []
     for schema in schemas:
@@ -301,16 +301,16 @@ def _choose_next_pages(
     tool: str, arguments: dict[str, str], answered: Sequence[tuple[FunctionCall, str]], *, has_pages: bool
 ) -> Iterator[dict[str, Any]]:
     """Yield a search with its next unread page; nothing if there is none."""
-    pages_read = list[int]()
+    sizes = list[int]()
     hits = 0
     for call, result in answered:
         with suppress(ValueError, AttributeError):  # a model may have written invalid arguments
             if call.name == tool and json.loads(call.arguments).get("query") == arguments["query"]:
-                pages_read.append(0)
+                sizes.append(0)
                 head, records = next(blocks(result), RecordBlock("", ())).read()  # a failed call has no block
-                pages_read[-1] = head.get("read", len(records))
+                sizes[-1] = head.get("read", len(records))
                 hits = max(hits, head.get("total", 0))
-    if not pages_read or not (has_pages or pages_read[-1]):
+    if not sizes or not (has_pages or sizes[-1]):
         yield dict(arguments)
-    elif has_pages and pages_read[-1] and sum(pages_read) < hits:
-        yield {**arguments, "page": len(pages_read) + 1}
+    elif has_pages and sizes[-1] and sum(sizes) < hits:
+        yield {**arguments, "page": len(sizes) + 1}

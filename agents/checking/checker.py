@@ -12,7 +12,7 @@ from pydantic import BaseModel, Field
 from willowbark.agents.autogen import CancellationToken, ChatCompletionClient, RequestUsage
 from willowbark.tools.records.enclosure import enclose_lines, new_marker
 
-from ..asking import add_usage, ask, prompt, to_ask
+from ..asking import add_usage, ask, make_messages, read_prompt
 from ..asking.drafts import CheckDraft, SentenceDraft, SentenceVerdictDraft
 from .basis import TABLE, CitedSource, WritingBasis
 
@@ -53,7 +53,7 @@ class SentenceChecker:
 
     def __post_init__(self) -> None:
         self._verdicts = dict[str, SentenceVerdictDraft]()
-        self._system_message = prompt("checker.md")
+        self._system_message = read_prompt("checker.md")
 
     async def check(
         self, sentences: Sequence[SentenceDraft], basis: WritingBasis, token: CancellationToken
@@ -80,7 +80,7 @@ class SentenceChecker:
             missing = numbers - {verdict.number for verdict in draft.verdicts}
             return f"verdicts: none on {', '.join(map(str, sorted(missing)))}" if missing else None
 
-        messages = to_ask(self._system_message, request.text, source=self.name)
+        messages = make_messages(self._system_message, request.text, source=self.name)
         answer = await ask([self.client], messages, CheckDraft, token, request=request, check=find_silence)
         add_usage(self.usage, answer.usage)
         self.failures += answer.failures

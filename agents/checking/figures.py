@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 from willowbark.tools.lexicon import find_conditions, find_drugs
 from willowbark.tools.lexicon.matching import cue_regex
-from willowbark.tools.reading.numbers import NUMBER_WORDS, spelled_number
+from willowbark.tools.reading.numbers import NUMBER_WORDS, parse_number
 from willowbark.tools.reading.text import plain
 
 from .basis import CitedSource
@@ -151,7 +151,7 @@ def _bare_figures(text: str) -> Iterator[WrittenFigure]:
         while last < len(words) and words[last].group().partition("-")[0] in NUMBER_WORDS:
             last += 1
         spelt = " ".join(word.group() for word in words[at:last])
-        value = spelled_number(spelt) if spelt else None
+        value = parse_number(spelt) if spelt else None
         if value is not None and spelt != "one":
             unit = words[last].group() if last < len(words) else ""
             kind, factor = _UNITS.get(unit, ("", 1.0))

@@ -15,7 +15,7 @@ from willowbark.tools.records.card import ENTRIES
 from willowbark.tools.records.evidence import checked_identifier, date_parts
 from willowbark.tools.records.registry import cards, given_by, gives
 
-from ..report.forms import line
+from ..report.forms import write_on_one_line
 
 if TYPE_CHECKING:
     from ..report.model import ResearchReport
@@ -69,14 +69,14 @@ def _make_item(reference: Mapping[str, Any]) -> CslItem:
     source = str(reference.get("source") or "")
     name = str(reference["key"])
     prefix, _, value = name.partition(":")
-    fields = {field: line(str(reference.get(field) or "")).strip() for field, *_ in FIELDS}
+    fields = {field: write_on_one_line(str(reference.get(field) or "")).strip() for field, *_ in FIELDS}
     for identifier in ("doi", "pmid", "pmcid", "nct_id"):
         number = fields[identifier] or (value if prefix == identifier.removesuffix("_id") else None)
         checked = checked_identifier(identifier, number) or ""
         fields[identifier] = checked if set("{}\\").isdisjoint(checked) else ""
     flags = [str(flag) for flag in reference.get("flags") or []]
     kind = gives(source)
-    fields["flags"] = line("; ".join(flags))
+    fields["flags"] = write_on_one_line("; ".join(flags))
     fields["genre"] = ""
     csl_type = "article-journal"
     fields["url"] = fields["url"] if _ADDRESS.fullmatch(fields["url"]) else ""
@@ -94,11 +94,11 @@ def _make_item(reference: Mapping[str, Any]) -> CslItem:
     if is_entry:
         fields["journal"] = fields["journal"] or fields["database"]
     date = date_parts(str(reference.get("date") or ""))
-    authors = (line(str(author)).strip() for author in reference.get("authors") or [])
+    authors = (write_on_one_line(str(author)).strip() for author in reference.get("authors") or [])
     return {
         "id": make_citation_key(name),
         "type": csl_type,
-        "title": line(str(reference["title"])).strip(),
+        "title": write_on_one_line(str(reference["title"])).strip(),
         "author": [_make_person(author, is_entry) for author in authors if author],
         "issued": {"date-parts": [list(date)]} if date else None,
         **{csl: fields[field] for field, csl, *_ in FIELDS},

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from willowbark.tools.reading.reading import ValueKind
 from willowbark.tools.records.enclosure import one_line
 
-from ..report.forms import url_of
+from ..report.forms import find_url
 from .cells import format_cell, write_csv
 from .comparisons import COMPARISON_COLUMNS, list_report_rows
 
@@ -32,7 +32,7 @@ REVIEWER = ("reviewer_verdict", "reviewer_note")
 """Columns left for the reviewer, which `willowbark correct --from` reads."""
 _CORRECTIONS = ("record", "drug", "correction", "by", "on")
 VERDICTS = ("supports", "contradicts", "inconclusive", "not assessed", "exclude")
-_ASKED = ("population", "intervention", "comparator", "outcome", "result")
+_PICO_FIELDS = ("population", "intervention", "comparator", "outcome", "result")
 _VALUES: tuple[ValueKind, ...] = ("estimate", "dose", "tolerability")
 _ABOUT = (
     "One row per candidate drug and record. An empty cell means not reported; for flags, could not be checked.",
@@ -109,13 +109,13 @@ def _list_rows(report: "ResearchReport") -> Iterator[tuple[object, ...]]:
             comparisons[what] = "; ".join(comparison.line for comparison in row.compared(what))
         values: dict[str, object] = {
             **row.model_dump(include=set(COLUMNS)),
-            **(row.pico.model_dump() if row.pico else dict.fromkeys(_ASKED)),
+            **(row.pico.model_dump() if row.pico else dict.fromkeys(_PICO_FIELDS)),
             "stance": candidate.stance_of(row) if candidate else row.direction,
             "verdict": row.direction,
             **comparisons,
             "figures": "; ".join(row.figures),
             "passage": row.sentence,
             "expression_of_concern": row.concern,
-            "url": url_of(row.key, urls.get(row.key, "")),
+            "url": find_url(row.key, urls.get(row.key, "")),
         }
         yield tuple(values[name] for name in COLUMNS)

@@ -66,10 +66,10 @@ def as_html(report: "ResearchReport") -> bytes:
 
 def page_of(tree: "ReportTree", more_style: str = "") -> str:
     """Render a report's tree as that page, with more rules after its style sheet."""
-    from ..report.forms.html import page_html  # noqa: PLC0415  agents take most of a second
+    from ..report.forms.html import render_page  # noqa: PLC0415  agents take most of a second
 
     style = resources.files(__package__).joinpath("report.css").read_text(encoding="utf-8")
-    return page_html(tree, style=f"{style}{more_style}")
+    return render_page(tree, style=f"{style}{more_style}")
 
 
 def as_pdf(report: "ResearchReport") -> bytes:
@@ -100,9 +100,9 @@ def as_pdf(report: "ResearchReport") -> bytes:
 
 def as_brief_md(report: "ResearchReport") -> bytes:
     """Export the brief for repurposing dossiers as Markdown."""
-    from ..report.forms.markdown import as_markdown  # noqa: PLC0415  agents take most of a second
+    from ..report.forms.markdown import render_markdown  # noqa: PLC0415  agents take most of a second
 
-    return as_markdown(report.to_dossier()).encode(errors="replace")
+    return render_markdown(report.to_dossier()).encode(errors="replace")
 
 
 _APPENDIX_FILE = "report-appendix.md"
@@ -128,7 +128,7 @@ FORMATS = (
     Format("schema", "report.schema.json", as_schema),
 )
 """All formats, in display order."""
-_BESIDE = {"brief": "brief-md"}
+_COMPANIONS = {"brief": "brief-md"}
 """What is written beside a format that is asked for by name: people edit one, tools read the other."""
 
 
@@ -154,9 +154,9 @@ def format_for(file: Path) -> Format:
     for form in FORMATS:
         if name == form.file_name:
             return form
-    for known in sorted(FORMATS, key=lambda form: len(form.ending), reverse=True):
-        if name.endswith(known.ending):
-            return known
+    for export_format in sorted(FORMATS, key=lambda form: len(form.ending), reverse=True):
+        if name.endswith(export_format.ending):
+            return export_format
     endings = ", ".join(dict.fromkeys(form.ending for form in FORMATS))
     raise UsageError(f"{file.name}: no format has that ending; there are {endings}")
 
@@ -190,8 +190,8 @@ def write(report: "ResearchReport", folder: Path, names: Sequence[str]) -> list[
     every: dict[str, None] = {}
     for name in names:
         every[name] = None
-        if name in _BESIDE:
-            every[_BESIDE[name]] = None
+        if name in _COMPANIONS:
+            every[_COMPANIONS[name]] = None
     formats = [format_of(name) for name in every]
     contents = {folder / form.file_name: render(report, form.name) for form in formats}
     return [write_file(path, content, "; name another folder with --out") for path, content in contents.items()]

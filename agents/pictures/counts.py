@@ -18,8 +18,8 @@ class DrugCounts(NamedTuple):
     def words(self) -> str:
         """The numbers in words, without those that are none."""
         numbers = zip(("supporting", "inconclusive", "contradicting"), self[1:], strict=True)
-        shown = [f"{number} {side}" for side, number in numbers if number]
-        return f"{self.drug}: {', '.join(shown) or 'none'}"
+        counts = [f"{number} {side}" for side, number in numbers if number]
+        return f"{self.drug}: {', '.join(counts) or 'none'}"
 
 
 @dataclass(frozen=True, slots=True)

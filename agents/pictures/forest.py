@@ -12,10 +12,10 @@ LEAST_EFFECTS = 2  # one effect estimate is a sentence, not a picture
 MAX_EFFECTS = 20  # rows of a forest plot
 
 
-def estimate(size: EffectSize) -> str:
+def write_estimate(size: EffectSize) -> str:
     """Format an effect estimate with its confidence interval: `OR 2.82 (CI 1.89 to 4.28)`."""
-    is_given = size.ci_low is not None and size.ci_high is not None
-    interval = f" (CI {size.ci_low:g} to {size.ci_high:g})" if is_given else ""
+    has_interval = size.ci_low is not None and size.ci_high is not None
+    interval = f" (CI {size.ci_low:g} to {size.ci_high:g})" if has_interval else ""
     return f"{size.measure} {size.value:g}{interval}"
 
 
@@ -62,31 +62,33 @@ class ForestPlot:
     @property
     def description(self) -> str:
         """The picture in words."""
-        estimates = "; ".join(f"{effect.study}: {estimate(effect.size)}" for effect in self.effects)
+        estimates = "; ".join(f"{effect.study}: {write_estimate(effect.size)}" for effect in self.effects)
         return f"Effect estimates reported for {self.drug}, line of no effect at {int(self.is_ratio)}: {estimates}."
 
 
-def forest_plots(drug: str, place: int, effects: Iterable[StudyEffect]) -> list[ForestPlot]:
+def make_forest_plots(drug: str, place: int, effects: Iterable[StudyEffect]) -> list[ForestPlot]:
     """Group a drug's effect estimates into one plot for each family of measures with at least two.
 
     Ratios share an axis, each row naming its measure; differences have units of their own and share one only with the
     same measure. `place` is the drug's rank among the candidates, from 1.
     """
-    found: dict[str, list[StudyEffect]] = {}
+    by_family: dict[str, list[StudyEffect]] = {}
     left_out: Counter[str] = Counter()
     for effect in effects:
         size = effect.size
-        low, high = (size.value if end is None else end for end in (size.ci_low, size.ci_high))
+        low = size.value if size.ci_low is None else size.ci_low
+        high = size.value if size.ci_high is None else size.ci_high
         family = "ratio" if size.measure in RATIOS else size.measure
         if not low <= size.value <= high or (family == "ratio" and low <= 0):
             continue
-        named = {m.name for m in find_drugs(size.sentence)} or {m.name for m in find_drugs(effect.title)}
-        if named == {drug}:
-            found.setdefault(family, []).append(effect)
+        drugs = {m.name for m in find_drugs(size.sentence)} or {m.name for m in find_drugs(effect.title)}
+        if drugs == {drug}:
+            by_family.setdefault(family, []).append(effect)
         else:
             left_out[family] += 1
-    families = [(family, each[:MAX_EFFECTS]) for family, each in found.items() if len(each) >= LEAST_EFFECTS]
-    return [
-        ForestPlot(f"forest-{place}-{number}", drug, tuple(each), left_out[family])
-        for number, (family, each) in enumerate(families, 1)
-    ]
+    plots = list[ForestPlot]()
+    for kind, members in by_family.items():
+        if len(members) >= LEAST_EFFECTS:
+            name = f"forest-{place}-{len(plots) + 1}"
+            plots.append(ForestPlot(name, drug, tuple(members[:MAX_EFFECTS]), left_out[kind]))
+    return plots

@@ -18,7 +18,7 @@ from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocato
 from willowbark.tools.records.enclosure import one_line
 
 from .counts import StudyCounts
-from .forest import ForestPlot, estimate
+from .forest import ForestPlot, write_estimate
 from .panels import LEVELS, Panels
 
 WIDE, NARROW = 7.4, 3.3  # inches; shown at 740 px and 330 px, letters are at least 12 px high
@@ -170,9 +170,9 @@ def _draw_forest(plot: ForestPlot, axes: Axes, is_narrow: bool) -> None:
         look: dict[str, Any] = {"xycoords": ("axes fraction", "data"), "va": "center", "annotation_clip": False}
         if is_narrow:  # both stand above, over the line of no effect
             axes.annotate(names[y], (0, y - 0.42), backgroundcolor="white", **look)
-            axes.annotate(estimate(size), (1, y - 0.42), ha="right", backgroundcolor="white", **look)
+            axes.annotate(write_estimate(size), (1, y - 0.42), ha="right", backgroundcolor="white", **look)
         else:
-            axes.annotate(estimate(size), (1.02, y), **look)
+            axes.annotate(write_estimate(size), (1.02, y), **look)
     axes.axvline(1 if plot.is_ratio else 0, color=MUTED, linewidth=0.8, zorder=0)
     axes.set_ylim(len(plot.effects) - 0.4, -0.85)
     axes.set_yticks([] if is_narrow else rows, [] if is_narrow else names)

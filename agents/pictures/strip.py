@@ -38,8 +38,8 @@ class StripAxis(NamedTuple):
 
     def place(self, ratio: float) -> float:
         """Return where a ratio stands, in units from the left; one beyond the axis stands at its end."""
-        shown = min(max(ratio, self.low), self.high)
-        share = math.log(shown / self.low) / math.log(self.high / self.low)
+        drawn = min(max(ratio, self.low), self.high)
+        share = math.log(drawn / self.low) / math.log(self.high / self.low)
         return _MARGIN + share * (WIDTH - 2 * _MARGIN)
 
     @property

@@ -13,30 +13,31 @@ from typing import Any
 
 from willowbark.tools.appraisal import Direction
 from willowbark.tools.appraisal.appraised import AppraisedRecord
-from willowbark.tools.appraisal.candidates import APPROVED_PHASE, is_asked_about, is_condition, label_sections
+from willowbark.tools.appraisal.candidates import APPROVED_PHASE, is_condition, is_in_question, split_label
 from willowbark.tools.appraisal.harms import (
     Harm,
     HarmStance,
     Warning,
-    boxed,
-    cautions,
-    first_word,
-    harms,
-    serious_events,
-    signals,
-    subject,
-    warnings,
+    choose_first_word,
+    find_harms,
+    get_subject,
+    list_boxed_warnings,
+    list_known_cautions,
+    list_label_warnings,
+    list_serious_events,
+    list_signals,
 )
 from willowbark.tools.mechanism import MechanismFindings
+from willowbark.tools.questions import Question
 from willowbark.tools.questions.kinds import ON_HARM, QuestionKind
-from willowbark.tools.records import DrugApproval, Label
+from willowbark.tools.records import Development, DrugApproval, Label, Mechanism
 from willowbark.tools.records.registry import kind_of
 from willowbark.tools.wording import as_spelt, counted, listed, short
 
 from .content import CURATED, NOT_REPORTED, PUBLISHED
 from .findings import MOST_GROUPS, MOST_TRIALS, count_events
 from .material import Material
-from .texts import Said
+from .texts import ReportStatement
 
 MOST_QUOTED = 12  # sentences in the section
 MOST_HARMED = 6  # drugs that did harm, beside what helps
@@ -54,8 +55,8 @@ _NO_RESULT = "without a clear result"
 class ReportAnswer:
     """The answer: what its first sentences say, and what the section below the summary quotes."""
 
-    said: list[Said]
-    quoted: list[Said] = field(default_factory=list)
+    statements: list[ReportStatement]
+    quotations: list[ReportStatement] = field(default_factory=list)
     confidence: float | None = None
     """0 to 1, our convention; None if the candidates' confidence applies."""
     word: str = ""
@@ -64,54 +65,65 @@ class ReportAnswer:
     @cached_property
     def sentences(self) -> list[str]:
         """The answer in sentences, each once."""
-        lines = [line for said in self.said for line in said.lines]
+        lines: list[str] = []
+        for statement in self.statements:
+            lines += statement.lines
         if self.word:
             lines[0] = f"{self.word}: {lines[0][0].lower()}{lines[0][1:]}"
         return list(dict.fromkeys(lines))
 
-    def below(self, first_screen: str) -> list[Said]:
+    def list_below(self, first_screen: str) -> list[ReportStatement]:
         """Return what the section below the summary says: what the first screen left out, and the evidence."""
         left_out = [sentence for sentence in self.sentences if sentence not in first_screen]
-        return [_say("left_out", sentences=left_out), *self.quoted]
+        return [_say("left_out", sentences=left_out), *self.quotations]
 
 
-def _say(macro: str, **data: Any) -> Said:
-    return Said("answers", macro, data)
+def _say(macro: str, **data: Any) -> ReportStatement:
+    return ReportStatement("answers", macro, data)
 
 
-def answer_of(material: Material, mechanisms: MechanismFindings) -> ReportAnswer | None:
+def answer_question(material: Material, mechanisms: MechanismFindings) -> ReportAnswer | None:
     """Answer each kind of question asked; None if it only asks what helps or prevents."""
-    own = _answer_of(material.asked.kind, material, mechanisms)
-    asked = material.asked
+    question = material.asked
+    own = _answer_kind(question.kind, material, mechanisms)
     parts = [own] if own else []
-    if asked.asks_openly and asked.drugs:  # in any use: reasons against giving it there
-        parts.append(ReportAnswer([_say("caution", w=each) for each in cautions(material.pool, asked)]))
-    for kind in asked.also:
+    if question.asks_openly and question.drugs:  # in any use: reasons against giving it there
+        parts.append(
+            ReportAnswer([_say("caution", w=caution) for caution in list_known_cautions(material.pool, question)])
+        )
+    for kind in question.also:
         if kind in ("avoid", "safety"):  # harms are read once for the whole question
             parts.append(ReportAnswer([_say("not_here")]))
-        elif kind != "harm" and (part := _answer_of(kind, material, mechanisms)):
-            parts.append(part)
-    if {"harm", "negative"} & {*asked.also} and asked.kind not in ON_HARM:
-        parts.append(_on_harm_beside(material))
-    said = [x for part in parts for x in part.said]
-    quoted = [x for part in parts for x in part.quoted]
-    return ReportAnswer(said, quoted, own.confidence if own else None, own.word if own else "") if said else None
+        elif kind != "harm":
+            part = _answer_kind(kind, material, mechanisms)
+            parts += [part] if part else []
+    if {"harm", "negative"} & {*question.also} and question.kind not in ON_HARM:
+        parts.append(_answer_harm_too(material))
+    statements: list[ReportStatement] = []
+    quotations: list[ReportStatement] = []
+    for part in parts:
+        statements += part.statements
+        quotations += part.quotations
+    if not statements:
+        return None
+    # Kinds asked about beside the first one bring sentences alone: confidence and word are of the first.
+    return ReportAnswer(statements, quotations, own.confidence if own else None, own.word if own else "")
 
 
-def _answer_of(kind: QuestionKind, material: Material, mechanisms: MechanismFindings) -> ReportAnswer | None:
+def _answer_kind(kind: QuestionKind, material: Material, mechanisms: MechanismFindings) -> ReportAnswer | None:
     match kind:
         case "harm" | "avoid" | "safety":
             return answer_on_harm(material)
         case "compare":
-            return _on_comparison(material)
+            return _answer_comparison(material)
         case "mechanism":
-            return _on_mechanism(material, mechanisms)
+            return _answer_mechanism(material, mechanisms)
         case "status":
-            return _on_status(material)
+            return _answer_status(material)
         case "negative":
-            return _on_no_help(material)
+            return _answer_no_help(material)
         case "uses":
-            return _on_uses(material)
+            return _answer_uses(material)
         case "other":
             return ReportAnswer([_say("other")])
     return None
@@ -119,134 +131,159 @@ def _answer_of(kind: QuestionKind, material: Material, mechanisms: MechanismFind
 
 def answer_on_harm(material: Material) -> ReportAnswer:
     """Answer on harm, safety or what to avoid: what is known, then labels, then publications."""
-    asked = material.asked
-    about = short(subject(material.asked))
-    found = harms(material.pool, asked, material.readings)
-    labelled = warnings(material.pool, asked)
-    known = cautions(material.pool, asked)
-    reported = Counter(h.drug for h in found if h.stance == "reports")
+    question = material.asked
+    about = short(get_subject(question))
+    reports = find_harms(material.pool, question, material.readings)
+    labelled = list_label_warnings(material.pool, question)
+    reasons = list_known_cautions(material.pool, question)
+    first = _pick_first_warnings(labelled, about)
+    labels = [_say("warning", w=warning, kind=question.kind, about=about) for warning in first]
+
+    boxes = _find_boxed_warnings(material, labelled, reports)
+    quoted_boxes = {warning.drug for warning in first if warning.heading == "Boxed warning"}
+    of_others = [warning for drug, warning in boxes.items() if drug not in quoted_boxes]
+    others = [_say("warning", w=warning, kind=question.kind, about="") for warning in of_others]
+
+    statements = _say_reasons(question, reasons, labels)
+    is_known = bool(statements)
+    is_reported = any(report.stance == "reports" for report in reports)
+    word = choose_first_word(question, reasons, first) if is_known else ""
+    published = _say_published(material, about, reports)
+    events = _tell_events(material)
+    if about and is_reported and not is_known and (question.drugs or question.drug_classes):
+        word = "Reported"  # publications are all there is, so they come before counts of events
+        published = [*published, *events]
+    else:
+        published = [*events, *published]
+
+    answered = {warning.drug for warning in (*reasons, *labelled)} | {report.drug for report in reports}
+    missing = [as_spelt(drug, question.text) for drug in question.drugs if drug not in answered]
+    if not (is_known or is_reported):
+        whose = "" if question.kind == "avoid" else material.asked_names
+        statements = [_say_no_evidence(material, listed([whose, about]) or "harm", "clearly" if published else "")]
+    statements += [*(others if question.names_all else []), *published]
+    if missing and (is_known or is_reported):
+        statements.append(_say_no_evidence(material, listed([short(listed(missing)), about])))
+    statements += [] if question.names_all else others
+    confidence = CURATED if is_known else PUBLISHED if is_reported else 0.0
+    return ReportAnswer(statements, _quote_harms(reports, [*labelled, *of_others], about), confidence, word)
+
+
+def _pick_first_warnings(warnings_of_labels: Sequence[Warning], about: str) -> list[Warning]:
+    """Pick a warning a drug; without a subject a drug and section, as harms of one drug in general are asked about."""
     firsts = dict[tuple[str, str], Warning]()
-    for each in labelled:  # without a subject: harms of one drug in general, by section, or of a combination
-        firsts.setdefault((each.drug, "" if about else each.heading), each)
-    first = list(firsts.values())[: None if about else MOST_OF_SEVERAL]
-    labels = [_say("warning", w=each, kind=asked.kind, about=about) for each in first]
-
-    boxes = _find_boxed_warnings(material, labelled, found)
-    quoted_boxes = {each.drug for each in first if each.heading == "Boxed warning"}
-    of_others = [each for drug, each in boxes.items() if drug not in quoted_boxes]
-    others = [_say("warning", w=other, kind=asked.kind, about="") for other in of_others]
-
-    if asked.names_all:
-        said = [_say("caution", w=each) for each in known]
-        withdrawn = sum(each.heading == "Withdrawn" for each in known)
-        place = withdrawn if asked.kind == "harm" else len(said)  # the harm itself comes before contraindications
-        said[place:place] = labels
-    else:
-        avoided = {each.heading: [x.drug for x in known if x.heading == each.heading] for each in known}
-        said = [
-            _say("avoided", kind=kind, drugs=listed(list(dict.fromkeys(a)), most=12)) for kind, a in avoided.items()
-        ]
-        said += labels
-    is_known = bool(said)
-    word = first_word(asked, known, first) if said else ""
-
-    beside = _tell_events(material)
-    published = []
-    if found and not about:
-        caused = Counter(of for _, of in dict.fromkeys((each.key, each.of) for each in found))
-        published = _leads(f"Reported harms of {material.asked_names}", caused)
-    elif asked.drugs or asked.drug_classes:
-        published = _publications(material.asked_names, about, found, asked.drugs)
-        if reported and not is_known:
-            word = "Reported"
-            beside = [*published, *beside]
-            published = []
-    else:
-        published = _name_reported_drugs(asked.kind, about, found)
-    published = [*beside, *published]
-    told_of = {*(each.drug for each in (*known, *labelled)), *(each.drug for each in found)}
-    missing = [as_spelt(each, asked.text) for each in asked.drugs if each not in told_of]
-    if not (is_known or reported):
-        whose = "" if asked.kind == "avoid" else material.asked_names
-        said = [_nothing_on_harm(material, listed([whose, about]) or "harm", "clearly" if published else "")]
-    said += [*(others if asked.names_all else []), *published]
-    if missing and (is_known or reported):
-        said.append(_nothing_on_harm(material, listed([short(listed(missing)), about])))
-    said += [] if asked.names_all else others
-    sure = CURATED if is_known else PUBLISHED if reported else 0.0
-    return ReportAnswer(said, _harm_quotes(found, [*labelled, *of_others], about), sure, word)
+    for warning in warnings_of_labels:
+        firsts.setdefault((warning.drug, "" if about else warning.heading), warning)
+    return list(firsts.values())[: None if about else MOST_OF_SEVERAL]
 
 
-def _find_boxed_warnings(material: Material, labelled: Sequence[Warning], found: Sequence[Harm]) -> dict[str, Warning]:
+def _say_reasons(
+    question: Question, reasons: Sequence[Warning], labels: Sequence[ReportStatement]
+) -> list[ReportStatement]:
+    """Say the reasons against drugs with the warnings of their labels; by heading unless all drugs are named."""
+    if question.names_all:
+        statements = [_say("caution", w=reason) for reason in reasons]
+        withdrawn = sum(reason.heading == "Withdrawn" for reason in reasons)
+        # The harm itself comes before contraindications.
+        place = withdrawn if question.kind == "harm" else len(statements)
+        statements[place:place] = labels
+        return statements
+    avoided: dict[str, list[str]] = {}
+    for reason in reasons:
+        avoided.setdefault(reason.heading, []).append(reason.drug)
+    statements = []
+    for heading, drugs in avoided.items():
+        statements.append(_say("avoided", kind=heading, drugs=listed(list(dict.fromkeys(drugs)), most=12)))
+    return [*statements, *labels]
+
+
+def _say_published(material: Material, about: str, reports: Sequence[Harm]) -> list[ReportStatement]:
+    """Say what publications report: of the drugs asked about, else which drugs they name with the harm."""
+    question = material.asked
+    if reports and not about:
+        each_once = dict.fromkeys((report.key, report.of) for report in reports)
+        caused = Counter(harm for _, harm in each_once)
+        return _list_with_counts(f"Reported harms of {material.asked_names}", caused)
+    if question.drugs or question.drug_classes:
+        return _count_publications(material.asked_names, about, reports, question.drugs)
+    return _list_reported_drugs(question.kind, about, reports)
+
+
+def _find_boxed_warnings(
+    material: Material, labelled: Sequence[Warning], reports: Sequence[Harm]
+) -> dict[str, Warning]:
     """Find boxed warnings by drug: of drugs asked about first, then of those reported most often."""
-    asked = material.asked
-    reported = Counter(harm.drug for harm in found if harm.stance == "reports")
-    drugs = [*asked.drugs, *(warning.drug for warning in labelled), *(harm.drug for harm in found)]
-    by_report = sorted(dict.fromkeys(drugs), key=lambda drug: (drug not in asked.drugs, -reported[drug]))
-    boxes = {warning.drug: warning for warning in boxed(material.pool, by_report)}
+    question = material.asked
+    reported = Counter(harm.drug for harm in reports if harm.stance == "reports")
+    drugs = [*question.drugs, *(warning.drug for warning in labelled), *(harm.drug for harm in reports)]
+    by_report = sorted(dict.fromkeys(drugs), key=lambda drug: (drug not in question.drugs, -reported[drug]))
+    boxes = {warning.drug: warning for warning in list_boxed_warnings(material.pool, by_report)}
     return boxes | {warning.drug: warning for warning in reversed(labelled) if warning.heading == "Boxed warning"}
 
 
-def _tell_events(material: Material) -> list[Said]:
+def _tell_events(material: Material) -> list[ReportStatement]:
     """Tell serious adverse events of registered trials by group, and signals of disproportionate reporting."""
     lines = []
-    for key, groups in serious_events(material.pool, material.asked)[:MOST_TRIALS]:
+    for key, groups in list_serious_events(material.pool, material.asked)[:MOST_TRIALS]:
         counts = [count_events(group) for group in groups]
         lines.append(_say("events", key=key, groups=listed(counts, most=MOST_GROUPS)))
     lines += [
-        _say("signals", drug=drug, events=listed(e, most=5)) for drug, e in signals(material.pool, material.asked)
+        _say("signals", drug=drug, events=listed(e, most=5)) for drug, e in list_signals(material.pool, material.asked)
     ]
     return lines
 
 
-def _name_reported_drugs(kind: str, about: str, found: Sequence[Harm]) -> list[Said]:
+def _list_reported_drugs(kind: str, about: str, reports: Sequence[Harm]) -> list[ReportStatement]:
     """Name the drugs that publications report with a harm, then those of which they decide nothing."""
-    reports = f"Reported with harm in {about}" if kind == "avoid" else f"Reported as causing {about}"
-    decided = Counter(harm.drug for harm in found if harm.stance == "reports")
-    undecided = Counter(harm.drug for harm in found if harm.stance == "undecided")
-    return [*_leads(reports, decided), *_leads(f"Named beside {about}, inconclusive", undecided)]
+    lead = f"Reported with harm in {about}" if kind == "avoid" else f"Reported as causing {about}"
+    decided = Counter(harm.drug for harm in reports if harm.stance == "reports")
+    undecided = Counter(harm.drug for harm in reports if harm.stance == "undecided")
+    return [*_list_with_counts(lead, decided), *_list_with_counts(f"Named beside {about}, inconclusive", undecided)]
 
 
-def _leads(what: str, times: Counter[str]) -> list[Said]:
+def _list_with_counts(what: str, times: Counter[str]) -> list[ReportStatement]:
     """Name drugs or harms with their numbers of publications; nothing without any."""
-    named = [f"{name} ({counted(number, 'publication')})" for name, number in times.most_common()]
-    return [_say("leads", what=what, drugs=listed(named, most=8))] if named else []
+    counts = [f"{name} ({counted(number, 'publication')})" for name, number in times.most_common()]
+    return [_say("leads", what=what, drugs=listed(counts, most=8))] if counts else []
 
 
-def _nothing_on_harm(material: Material, what: str, how: str = "") -> Said:
+def _say_no_evidence(material: Material, what: str, how: str = "") -> ReportStatement:
     kinds = Counter(map(kind_of, material.pool))
     return _say("no_evidence", asked=material.asked, what=what, read=kinds, how=how)
 
 
-def _publications(named: str, about: str, found: Sequence[Harm], asked: Sequence[str]) -> list[Said]:
+def _count_publications(
+    drug_names: str, about: str, reports: Sequence[Harm], asked_drugs: Sequence[str]
+) -> list[ReportStatement]:
     """Count publications by finding, with drugs other than the one asked about; nothing without any."""
-    weakest_first = sorted(found, key=lambda each: -_ORDER.index(each.stance))
-    by_key = {each.key: each.stance for each in weakest_first}
-    by_drug = {each.drug: each.stance for each in weakest_first}
-    names = dict.fromkeys(each.drug for each in found)
-    is_the_one = len(asked) == 1 and list(names) == list(asked)
+    weakest_first = sorted(reports, key=lambda report: -_ORDER.index(report.stance))
+    by_key = {report.key: report.stance for report in weakest_first}
+    by_drug = {report.drug: report.stance for report in weakest_first}
+    names = dict.fromkeys(report.drug for report in reports)
+    is_the_one = len(asked_drugs) == 1 and list(names) == list(asked_drugs)
     sides = []
     for stance, words in _HARM_STANCES.items():
-        if number := sum(each == stance for each in by_key.values()):
+        number = sum(finding == stance for finding in by_key.values())
+        if number:
             drugs = [] if is_the_one else [drug for drug in names if by_drug[drug] == stance]
             sides.append(f"{number} {words}{f' ({listed(drugs, most=8)})' if drugs else ''}")
-    told = _say("publications", number=len(by_key), named=named, about=about, sides=listed(sides))
-    return [told] if sides else []
+    sentence = _say("publications", number=len(by_key), named=drug_names, about=about, sides=listed(sides))
+    return [sentence] if sides else []
 
 
-def _harm_quotes(found: Sequence[Harm], labelled: Sequence[Warning], about: str) -> list[Said]:
-    labels = [(each.drug, each.heading, each.sentence, each.key) for each in labelled[:MOST_QUOTED]]
-    quoted = [each for each in found if each.sentence]
-    often = Counter(each.of for each in quoted)
-    met = Counter[str]()
+def _quote_harms(reports: Sequence[Harm], labelled: Sequence[Warning], about: str) -> list[ReportStatement]:
+    labels = [(warning.drug, warning.heading, warning.sentence, warning.key) for warning in labelled[:MOST_QUOTED]]
+    with_sentence = [report for report in reports if report.sentence]
+    often = Counter(report.of for report in with_sentence)
+    turns_of = Counter[str]()
     turns = list[tuple[int, int, int]]()
-    for each in quoted:  # alternate between harms, the most reported first
-        turns.append((_ORDER.index(each.stance), met[each.of], -often[each.of]))
-        met[each.of] += 1
+    for report in with_sentence:  # alternate between harms, the most reported first
+        turns.append((_ORDER.index(report.stance), turns_of[report.of], -often[report.of]))
+        turns_of[report.of] += 1
     harms_of = dict[tuple[str, str, str], list[str]]()
-    for _, each in sorted(zip(turns, quoted, strict=True), key=lambda turn: turn[0]):
-        what = _HARM_STANCES[each.stance] if about else each.of
-        harms_of.setdefault((each.drug, each.sentence, each.key), []).append(what)
+    for _, report in sorted(zip(turns, with_sentence, strict=True), key=lambda turn: turn[0]):
+        what = _HARM_STANCES[report.stance] if about else report.of
+        harms_of.setdefault((report.drug, report.sentence, report.key), []).append(what)
     records = [
         (drug, whats[0] if about else f"with {listed(list(dict.fromkeys(whats)))}", sentence, key)
         for (drug, sentence, key), whats in list(harms_of.items())[:MOST_QUOTED]
@@ -255,32 +292,40 @@ def _harm_quotes(found: Sequence[Harm], labelled: Sequence[Warning], about: str)
     return [_say("quotes", title=title, items=items) for title, items in both if items]
 
 
-def _on_harm_beside(material: Material) -> ReportAnswer:
+def _answer_harm_too(material: Material) -> ReportAnswer:
     """Answer which drugs did harm, beside what helps: studies in which patients did worse, and harms reported."""
-    told = list[str]()
+    drug_lists = list[str]()
     quotes = list[tuple[str, str, str, str]]()
     for what in ("worse", "harm"):
-        found = dict[str, list[AppraisedRecord]]()
-        for candidate in material.asked_candidates:
-            for record in (each for each in candidate.records if each.harm_told):
-                if (record.key in candidate.appraisal.contradicting) is (what == "worse"):
-                    found.setdefault(candidate.drug, []).append(record)
-        drugs = sorted(found.items(), key=lambda each: -len(each[1]))
-        numbers = [f"{short(drug)} ({counted(len(records), 'study')})" for drug, records in drugs]
-        told.append(listed(numbers, most=MOST_HARMED))
-        quotes += [(drug, what, of[0].harm_told, of[0].key) for drug, of in drugs[:MOST_HARMED]]
-    read = material.counts["peer_reviewed"] + material.counts["preprints"]
-    said = [_say("harm_beside", worse=told[0], harmed=told[1], read=read)]
-    return ReportAnswer(said, [_say("quotes", title="", items=quotes)])
+        records_of = _group_harmful_studies(material, is_worse=what == "worse")
+        most_first = sorted(records_of.items(), key=lambda item: -len(item[1]))
+        numbers = [f"{short(drug)} ({counted(len(records), 'study')})" for drug, records in most_first]
+        drug_lists.append(listed(numbers, most=MOST_HARMED))
+        for drug, records in most_first[:MOST_HARMED]:
+            quotes.append((drug, what, records[0].harm_told, records[0].key))
+    count = material.counts["peer_reviewed"] + material.counts["preprints"]
+    statement = _say("harm_beside", worse=drug_lists[0], harmed=drug_lists[1], read=count)
+    return ReportAnswer([statement], [_say("quotes", title="", items=quotes)])
 
 
-def _on_comparison(material: Material) -> ReportAnswer:
+def _group_harmful_studies(material: Material, *, is_worse: bool) -> dict[str, list[AppraisedRecord]]:
+    """Group studies with a sentence on harm by drug: those in which patients did worse on it, or all others."""
+    records_of = dict[str, list[AppraisedRecord]]()
+    for candidate in material.asked_candidates:
+        for record in candidate.records:
+            contradicts = record.key in candidate.appraisal.contradicting
+            if record.harm_told and contradicts is is_worse:
+                records_of.setdefault(candidate.drug, []).append(record)
+    return records_of
+
+
+def _answer_comparison(material: Material) -> ReportAnswer:
     """Answer which drug is better: head-to-head records, then each drug against placebo.
 
     A record's reading for one drug alone named the better one in 35 of 100 records; two readings against an active drug
     with opposite effects, in 64.
     """
-    drugs = [c for c in material.candidates if is_asked_about(c.drug, material.asked)]
+    drugs = [c for c in material.candidates if is_in_question(c.drug, material.asked)]
     results = Counter[str]()
     rows = list[tuple[Any, ...]]()
     for one, other in combinations(drugs, 2):
@@ -290,8 +335,10 @@ def _on_comparison(material: Material) -> ReportAnswer:
             ("no_difference", "no_difference"): "without a difference",
         }
         theirs_of = {record.key: record for record in other.records}
-        for record in (each for each in one.records if each.key in theirs_of):
-            effects = _effect_against_active(record), _effect_against_active(theirs_of[record.key])
+        for record in one.records:
+            if record.key not in theirs_of:
+                continue
+            effects = _get_effect_against_active(record), _get_effect_against_active(theirs_of[record.key])
             if any(effects):
                 result = verdicts.get(effects, _NO_RESULT)
                 results[result] += 1
@@ -305,67 +352,78 @@ def _on_comparison(material: Material) -> ReportAnswer:
         better = directions[Direction.supports]
         worse = directions[Direction.contradicts]
         placebo.append((drug.drug, better, worse, len(records) - better - worse, [record.key for record in records]))
-    said = [_say("head_to_head", m=material, sides=sides)] + [_say("against_placebo", drugs=placebo)] * bool(drugs)
-    is_told = any(what != _NO_RESULT for what in results)
-    return ReportAnswer(said, [_say("compared", rows=rows, placebo=placebo)], PUBLISHED if is_told else 0.0)
+    statements = [_say("head_to_head", m=material, sides=sides)]
+    if drugs:
+        statements.append(_say("against_placebo", drugs=placebo))
+    is_clear = any(what != _NO_RESULT for what in results)
+    return ReportAnswer(statements, [_say("compared", rows=rows, placebo=placebo)], PUBLISHED if is_clear else 0.0)
 
 
-def _effect_against_active(record: AppraisedRecord) -> str:
+def _get_effect_against_active(record: AppraisedRecord) -> str:
     """Return the drug's effect against another one; empty if it was not compared with one."""
     reading = record.reading
-    is_told = reading.comparator == "active" and reading.role in ("tested", "comparator", "combined")
-    return reading.effect if is_told else ""
+    is_compared = reading.comparator == "active" and reading.role in ("tested", "comparator", "combined")
+    return reading.effect if is_compared else ""
 
 
-def _on_mechanism(material: Material, mechanisms: MechanismFindings) -> ReportAnswer:
+def _answer_mechanism(material: Material, mechanisms: MechanismFindings) -> ReportAnswer:
     """Answer how drugs act and how that is linked to the condition asked about."""
-    known = dict[str, tuple[str, list[str]]]()
-    asked = material.asked
+    actions = dict[str, tuple[str, list[str]]]()
+    question = material.asked
     for drug, entries in material.drug_entries.items():
-        acts = [mechanism for _, entry in entries for mechanism in entry.mechanisms]
+        acts: list[Mechanism] = []
+        for _, entry in entries:
+            acts += entry.mechanisms
         how = dict.fromkeys(str(act["mechanism_of_action"]) for act in acts if act.get("mechanism_of_action"))
-        targets = listed([*dict.fromkeys(gene for act in acts for gene in act.get("gene_symbols") or ())])
+        genes: dict[str, None] = {}
+        for act in acts:
+            genes |= dict.fromkeys(act.get("gene_symbols") or ())
+        targets = listed(list(genes))
         if how:
-            known[drug] = f"{listed([*how])}{f' (targets {targets})' if targets else ''}", [key for key, _ in entries]
-    ordered = [(drug, *known[drug]) for drug in sorted(known, key=lambda drug: [*asked.drugs, drug].index(drug))]
-    missing = [each for each in (asked.drugs if known else (*asked.drugs, *asked.drug_classes)) if each not in known]
-    chains = [mechanisms.chains[drug] for drug, *_ in ordered] if asked.conditions else []
+            actions[drug] = f"{listed([*how])}{f' (targets {targets})' if targets else ''}", [key for key, _ in entries]
+    # Drugs in the question's order, then the others as they came.
+    drugs = sorted(actions, key=lambda drug: [*question.drugs, drug].index(drug))
+    ordered = [(drug, *actions[drug]) for drug in drugs]
+    # A class has no mechanism of its own: with one of its drugs described, it is not missing.
+    due = question.drugs if actions else (*question.drugs, *question.drug_classes)
+    missing = [name for name in due if name not in actions]
+    chains = [mechanisms.chains[drug] for drug, *_ in ordered] if question.conditions else []
     data = {
         "known": ordered[:3],
-        "missing": listed([as_spelt(each, asked.text) for each in missing]),
+        "missing": listed([as_spelt(name, question.text) for name in missing]),
         "topic": short(material.topic),
         "linked": listed([chain.drug for chain in chains if not chain.missing]),
         "unlinked": listed([chain.drug for chain in chains if chain.missing]),
     }
-    quoted = [_say("actions", known=ordered)] if known else []
+    quotations = [_say("actions", known=ordered)] if actions else []
     if chains:
-        quoted.append(Said("mechanism", "bearing", {"topic": data["topic"], "chains": chains}))
-    return ReportAnswer([_say("mechanism", **data)], quoted, CURATED if known else 0.0)
+        quotations.append(ReportStatement("mechanism", "bearing", {"topic": data["topic"], "chains": chains}))
+    return ReportAnswer([_say("mechanism", **data)], quotations, CURATED if actions else 0.0)
 
 
-def _on_no_help(material: Material) -> ReportAnswer:
+def _answer_no_help(material: Material) -> ReportAnswer:
     """Answer what does not help: the records that contradict a benefit."""
     drugs = material.asked_candidates
     tallies: dict[bool, list[str]] = {False: [], True: []}  # by whether records support the drug too
     refuted = list[str]()
     quotes = {False: list[tuple[str, ...]](), True: list[tuple[str, ...]]()}
     for drug in sorted(drugs, key=lambda c: (-len(c.appraisal.contradicting), -len(c.appraisal.missed))):
-        found = drug.appraisal
+        appraisal = drug.appraisal
         support = len(drug.appraisal.supporting)
-        against = [*found.contradicting, *found.missed]
+        against = [*appraisal.contradicting, *appraisal.missed]
         if against:
             place = material.places[drug.drug]
             is_disputed = place.outcome in ("mixed", "supported") or place.place == "standard"
             counts = [
-                f"{len(found.contradicting)} contradicting" if found.contradicting else "",
-                f"{len(found.missed)} missed the primary outcome" if found.missed else "",
+                f"{len(appraisal.contradicting)} contradicting" if appraisal.contradicting else "",
+                f"{len(appraisal.missed)} missed the primary outcome" if appraisal.missed else "",
                 f"{support} supporting",
             ]
             tallies[is_disputed].append(f"{short(drug.drug)} ({', '.join(filter(None, counts))})")
             refuted += [drug.drug] if drug.appraisal.quality == "refuted" else []
-            told = (record for record in drug.records if record.key in against and record.sentence)
-            quotes[is_disputed] += [(drug.drug, "", record.sentence, record.key) for record in told]
-    said = _say(
+            quotable = (record for record in drug.records if record.key in against and record.sentence)
+            quotes[is_disputed] += [(drug.drug, "", record.sentence, record.key) for record in quotable]
+    statement = _say(
         "no_help",
         m=material,
         failed=listed(tallies[False], most=6),
@@ -373,47 +431,59 @@ def _on_no_help(material: Material) -> ReportAnswer:
         refuted=listed(refuted),
         support=sum(len(c.appraisal.supporting) for c in drugs),
     )
-    return ReportAnswer([said], [_say("quotes", title="", items=[*quotes[False], *quotes[True]][:MOST_QUOTED])])
+    items = [*quotes[False], *quotes[True]][:MOST_QUOTED]
+    return ReportAnswer([statement], [_say("quotes", title="", items=items)])
 
 
-def _on_uses(material: Material) -> ReportAnswer:
+def _answer_uses(material: Material) -> ReportAnswer:
     """Answer what the drugs are marketed for and in which conditions registered trials study them."""
     phases = dict[str, float]()
-    for indication in (i for of in material.drug_entries.values() for _, entry in of for i in entry.indications):
+    indications: list[Development] = []
+    for entries in material.drug_entries.values():
+        for _, entry in entries:
+            indications += entry.indications
+    for indication in indications:
         name = str(indication.get("name", "")).lower()
         phases[name] = max(phases.get(name, 0.0), float(indication.get("max_phase") or 0))
-    studied = Counter(condition.lower() for _, trial in material.asked_trials for condition in trial.conditions)
-    said = _say(
+    studied: Counter[str] = Counter()
+    for _, trial in material.asked_trials:
+        studied.update(condition.lower() for condition in trial.conditions)
+    statement = _say(
         "uses",
         m=material,
         marketed=listed(sorted(name for name, phase in phases.items() if name and phase >= APPROVED_PHASE), most=8),
         studied=listed([f"{name} ({number})" for name, number in studied.most_common()], most=10),
     )
-    return ReportAnswer([said], confidence=CURATED if phases else 0.0)
+    return ReportAnswer([statement], confidence=CURATED if phases else 0.0)
 
 
-def _on_status(material: Material) -> ReportAnswer:
+def _answer_status(material: Material) -> ReportAnswer:
     """Answer the status of drugs: marketed, approved, in trials."""
-    asked = material.asked
+    question = material.asked
     trials = material.asked_trials
     highest = dict[str, float]()
     for drug, entries in material.drug_entries.items():
-        named = [indication for _, entry in entries for indication in entry.indications]
-        own = [x for x in named if not asked.conditions or is_condition(x.get("name", ""), asked)]
-        highest[drug] = max((float(each.get("max_phase") or 0) for each in own), default=0.0)
+        indications: list[Development] = []
+        for _, drug_entry in entries:
+            indications += drug_entry.indications
+        own = [use for use in indications if not question.conditions or is_condition(use.get("name", ""), question)]
+        highest[drug] = max((float(use.get("max_phase") or 0) for use in own), default=0.0)
     marketed = [drug for drug, phase in highest.items() if phase >= APPROVED_PHASE]
-    rest = [drug for drug in (asked.drugs or highest) if drug not in marketed]
+    rest = [drug for drug in (question.drugs or highest) if drug not in marketed]
     states = Counter((t.overall_status or f"status {NOT_REPORTED}").replace("_", " ").lower() for _, t in trials)
     approved = list[str]()
     labels = list[tuple[str, str]]()
-    for record, entry in ((each, each.record) for each in material.pool):
-        if isinstance(entry, Label) and is_asked_about(entry.drug or "", asked):
-            uses = label_sections(record).get("Indications and usage", "")
+    for record in material.pool:
+        entry = record.record
+        if isinstance(entry, Label) and is_in_question(entry.drug or "", question):
+            uses = split_label(record).get("Indications and usage", "")
             labels += [(entry.drug or "", uses)] if uses else []
-        if isinstance(entry, DrugApproval) and entry.first_approved and is_asked_about(entry.drug or "", asked):
+        if isinstance(entry, DrugApproval) and entry.first_approved and is_in_question(entry.drug or "", question):
             approved.append(f"{entry.drug} {entry.first_approved} ({entry.agency})")
-    said = [_say("caution", w=w) for w in cautions(material.pool, asked) if w.heading == "Withdrawn"]
-    told = _say(
+    withdrawals = [
+        _say("caution", w=w) for w in list_known_cautions(material.pool, question) if w.heading == "Withdrawn"
+    ]
+    statement = _say(
         "status",
         m=material,
         marketed=listed(marketed, most=8),
@@ -423,4 +493,4 @@ def _on_status(material: Material) -> ReportAnswer:
         approved=listed(approved, most=6),
     )
     titles = [(f"{trial.nct_id}: {record.citation.title}", record.key) for record, trial in trials]
-    return ReportAnswer([*said, told], [_say("trials", trials=titles)])
+    return ReportAnswer([*withdrawals, statement], [_say("trials", trials=titles)])

@@ -4,15 +4,15 @@ Also lists its limitations: sources that did not answer, records that could not 
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from willowbark.tools.appraisal.candidates import APPROVED_PHASE, STANDARD, Candidate, is_condition
-from willowbark.tools.appraisal.harms import boxed
+from willowbark.tools.appraisal.harms import list_boxed_warnings
 from willowbark.tools.appraisal.judgement import JudgeView
 from willowbark.tools.mechanism import Chain, MechanismFindings, Node, Step
 from willowbark.tools.reading.screening import is_addressed_to_machines
-from willowbark.tools.reading.sections import licence_of, stated_limits
+from willowbark.tools.reading.sections import find_stated_limits, get_licence
 from willowbark.tools.reading.text import says
 from willowbark.tools.records import Disease, Drug, DrugApproval
 from willowbark.tools.records.card import STUDIES
@@ -20,16 +20,31 @@ from willowbark.tools.records.registry import cards, kind_of, title_of
 from willowbark.tools.wording import counted, listed, short
 from willowbark.tools.works.trust import retraction_note, trust_summary
 
-from .answers import answer_of
+from .answers import answer_question
 from .content import NONE_PROPOSED, NOT_REPORTED, DrugCandidate, EvidenceRow, StudyLimit
 from .corrected import list_corrections, tell_corrections
-from .findings import LONGEST, further_drugs, mechanism_of, mechanisms_found, methodology, safety
+from .findings import (
+    LONGEST,
+    describe_mechanism,
+    describe_mechanisms,
+    describe_methods,
+    describe_safety,
+    list_further_drugs,
+)
 from .material import Material
 from .model import ResearchReport
-from .summary import first_screen, in_short, rate_confidence
-from .tables import best_estimate, evidence_table, flow, list_studies, rows_with_word, search_log, trial_table
-from .texts import References, Said, write_line, write_lines
-from .tree import rows_of_blocks
+from .summary import rate_confidence, shorten_first_screen, write_first_screen
+from .tables import (
+    count_flow,
+    find_best_estimate,
+    list_corrected_rows,
+    list_searches,
+    list_studies,
+    tabulate_evidence,
+    tabulate_trials,
+)
+from .texts import References, ReportStatement, write_line, write_lines
+from .tree import select_block_rows
 from .whole import take_sentences
 
 MAX_GAPS = 10  # of a judge; also the maximum of its findings
@@ -45,58 +60,65 @@ def assemble(material: Material, mechanisms: MechanismFindings) -> ResearchRepor
     Sections are written in the order that numbers the references.
     """
     others = [candidate for candidate in material.candidates if candidate not in material.shown]
-    evidence = evidence_table(material.shown, material.records)
-    evidence += rows_with_word(others, material.records)
-    candidates = [_drug_candidate(candidate, material, mechanisms, evidence) for candidate in material.shown]
-    answered = answer_of(material, mechanisms)
-    blocks = rows_of_blocks(candidates, evidence)
+    evidence = tabulate_evidence(material.shown, material.records)
+    evidence += list_corrected_rows(others, material.records)
+    candidates = [_build_candidate(candidate, material, mechanisms, evidence) for candidate in material.shown]
+    answered = answer_question(material, mechanisms)
+    blocks = select_block_rows(candidates, evidence)
     lines = list_corrections(material)
     corrected = tell_corrections(lines, evidence)
-    parts = first_screen(material, candidates, answered)
+    parts = write_first_screen(material, candidates, answered)
     if corrected is not None:
         parts.insert(len(parts) - 1, corrected)  # before the advice, which ends the first screen
 
     references = References(material.records)
     written = material.written
+    written = material.written
     if written is not None:
-        references.cite(key for sentence in written.sentences() for key in sentence.citations)
-    answer = references.write("What was asked", answered.below(parts[0].text)) if answered else None
-    references.cite(key for part in parts for key in part.citations)
+        for sentence in written.sentences():
+            references.cite(sentence.citations)
+    answer = None
+    if answered:
+        answer = references.write("What was asked", answered.list_below(parts[0].text))
+    for part in parts:
+        references.cite(part.citations)
     references.cite(c.best_estimate.key for c in candidates if c.best_estimate and c.name in blocks)
-    references.cite(row.key for rows in blocks.values() for row in rows)
-    clinical = references.write("Further drugs", further_drugs(material))
-    references.cite(key for c in candidates for key in (*c.contradicting_citations, *c.supporting_citations))
+    for rows in blocks.values():
+        references.cite(row.key for row in rows)
+    clinical = references.write("Further drugs", list_further_drugs(material))
+    for candidate in candidates:
+        references.cite([*candidate.contradicting_citations, *candidate.supporting_citations])
     for candidate in candidates:  # from here on cited in the appendix alone
         if candidate.chain and candidate.chain.node("target"):  # the mechanistic findings name the others
-            told = Said("mechanism", "argument", {"chain": candidate.chain, "graph": mechanisms.graph})
-            candidate.argument = references.write("From drug to disease", [told])
-    disease = Said("mechanism", "disease", {"graph": mechanisms.graph})
+            argument = ReportStatement("mechanism", "argument", {"chain": candidate.chain, "graph": mechanisms.graph})
+            candidate.argument = references.write("From drug to disease", [argument])
+    disease = ReportStatement("mechanism", "disease", {"graph": mechanisms.graph})
     judged = material.assessments[-1] if material.assessments else None
     verdicts = {candidate.name: candidate.evidence_quality for candidate in candidates}
     rated = rate_confidence(material, answered)
     return ResearchReport(
         title=write_line("summary", "title", m=material),
-        executive_summary=in_short(parts, written),
+        executive_summary=shorten_first_screen(parts, written),
         written=written,
         summary_parts=parts,
         research_question=material.dossier.question,
         asked_as=material.dossier.asked_as,
         answer=answer,
-        methodology=references.write("Methodology", methodology(material)),
+        methodology=references.write("Methodology", describe_methods(material)),
         hypotheses_tested=[{**h.model_dump(), "verdict": verdicts[h.drug]} for h in mechanisms.hypotheses.hypotheses],
-        safety=references.write("Safety and regulation", safety(material)) if candidates else None,
+        safety=references.write("Safety and regulation", describe_safety(material)) if candidates else None,
         disease_mechanism=references.write("Disease mechanism", [disease]) if material.asked.conditions else None,
         disease_involved=[describe_involved(step) for step in mechanisms.graph.involved[:MAX_INVOLVED]],
-        mechanistic_findings=references.write("Mechanistic findings", mechanisms_found(material)),
+        mechanistic_findings=references.write("Mechanistic findings", describe_mechanisms(material)),
         clinical_findings=clinical,
         drug_candidates=[candidate.name for candidate in candidates],
         candidates=candidates,
-        limitations=limitations(material),
-        gaps=judged.gaps[:MAX_GAPS] if judged else [],
+        limitations=list_limitations(material),
+        gaps=material.gaps[:MAX_GAPS],
         judged=judged.details.reasons if judged else [],
         key_findings=judged.details.key_findings[:MAX_GAPS] if judged else [],
         conclusion=parts[0].text,
-        references=references.entries(),
+        references=references.list_entries(),
         sources_searched=material.dossier.answered,
         library=material.library,
         total_papers_reviewed=len(material.pool) - material.counts["other"] - material.unread,
@@ -119,35 +141,34 @@ def assemble(material: Material, mechanisms: MechanismFindings) -> ResearchRepor
         claims_dropped=len(material.verdicts.dropped),
         evidence_table=evidence,
         studies=list_studies(material.shown),
-        trials=trial_table(material.candidates, material.records),
-        search_log=search_log(material.dossier),
-        flow=flow(material),
+        trials=tabulate_trials(material.candidates, material.records),
+        search_log=list_searches(material.dossier),
+        flow=count_flow(material),
         corrections=lines,
         notes=list(material.notes),
         not_understood=list(material.changes),
     )
 
 
-def _drug_candidate(
+def _build_candidate(
     candidate: Candidate,
     material: Material,
     mechanisms: MechanismFindings,
     evidence: Sequence[EvidenceRow],
 ) -> DrugCandidate:
     """Build a candidate for the report."""
-    found = candidate.appraisal
-    mechanism = mechanism_of(candidate)
+    appraisal = candidate.appraisal
+    mechanism = describe_mechanism(candidate)
     marketed = [i.name for i in candidate.indications if (i.max_phase or 0) >= APPROVED_PHASE]
     claims = (claim for claim in material.verdicts.kept if claim.drug.casefold() == candidate.drug)
     has_boxed = any(caution.startswith("Boxed warning") for caution in candidate.cautions)
-    boxes = [] if has_boxed else boxed(material.pool, [candidate.drug])[:1]
-    telling = found.contradicting if found.quality == "refuted" else found.supporting or found.telling
-    limits = [
-        StudyLimit(key=study.key, section=passage.section, quote=passage.quote)
-        for study in candidate.records
-        if not study.item.retracted
-        for passage in stated_limits(material.records[study.key])
-    ]
+    boxes = [] if has_boxed else list_boxed_warnings(material.pool, [candidate.drug])[:1]
+    telling = appraisal.contradicting if appraisal.quality == "refuted" else appraisal.supporting or appraisal.telling
+    limits: list[StudyLimit] = []
+    for study in candidate.records:
+        if not study.item.retracted:
+            for passage in find_stated_limits(material.records[study.key]):
+                limits.append(StudyLimit(key=study.key, section=passage.section, quote=passage.quote))
     return DrugCandidate(
         name=candidate.drug,
         generic_name=candidate.drug,
@@ -155,53 +176,55 @@ def _drug_candidate(
         or ([material.topic] if (candidate.phase_for_condition or 0) >= APPROVED_PHASE else []),
         mechanism=mechanism or NOT_REPORTED,
         mechanism_sources=list(candidate.drug_records) if mechanism else [],
-        proposed_mechanism=_proposal(candidate, material, mechanisms.chains[candidate.drug])
+        proposed_mechanism=_propose_mechanism(candidate, material, mechanisms.chains[candidate.drug])
         or (NONE_PROPOSED if mechanism else NOT_REPORTED),
         chain=mechanisms.chains[candidate.drug],
         in_asked_class=candidate.in_asked_class,
-        evidence_quality=found.quality,
-        certainty=found.certainty.level.said,
-        certainty_reasons=list(found.certainty.steps),
-        held_down_by=list(found.certainty.lowered),
-        remarks=list(found.notes),
-        clinical_status=_status(candidate, material),
+        evidence_quality=appraisal.quality,
+        certainty=appraisal.certainty.level.said,
+        certainty_reasons=list(appraisal.certainty.steps),
+        held_down_by=list(appraisal.certainty.lowered),
+        remarks=list(appraisal.notes),
+        clinical_status=_describe_status(candidate, material),
         group=candidate.group,
         cautions=[
             *candidate.cautions,
             *(f"Boxed warning: “{take_sentences(box.sentence, LONGEST)}” ({box.key})" for box in boxes),
         ],
-        labelled_routes=_routes_of(candidate, material),
+        labelled_routes=_find_routes(candidate, material),
         combination=list(candidate.combination),
-        for_prevention=bool(found.supporting)
+        for_prevention=bool(appraisal.supporting)
         and not material.asked.is_preventive
-        and all(says("preventing", material.records[key].citation.title) for key in found.supporting),
-        best_estimate=best_estimate([r for r in evidence if r.drug == candidate.drug and r.key in telling]),
+        and all(says("preventing", material.records[key].citation.title) for key in appraisal.supporting),
+        best_estimate=find_best_estimate([r for r in evidence if r.drug == candidate.drug and r.key in telling]),
         sorting=material.places[candidate.drug],
-        supporting_citations=list(found.supporting),
-        contradicting_citations=list(found.contradicting),
-        undecided_citations=found.inconclusive,
-        missed_citations=found.missed,
+        supporting_citations=list(appraisal.supporting),
+        contradicting_citations=list(appraisal.contradicting),
+        undecided_citations=appraisal.inconclusive,
+        missed_citations=appraisal.missed,
         claims=sorted(claims, key=lambda claim: _STANCES[claim.stance]),
         study_limits=limits[:MAX_LIMITS],
         in_detail=candidate in material.detailed,
     )
 
 
-def _routes_of(candidate: Candidate, material: Material) -> dict[str, list[str]]:
+def _find_routes(candidate: Candidate, material: Material) -> dict[str, list[str]]:
     """Return how the drug is given, by the records of agencies and databases that say so."""
-    found = dict[str, list[str]]()
+    routes = dict[str, list[str]]()
     for record in material.pool:
         entry = record.record
         if isinstance(entry, Drug | DrugApproval) and entry.drug == candidate.drug and entry.routes:
-            found[record.key] = list(entry.routes)
-    return found
+            routes[record.key] = list(entry.routes)
+    return routes
 
 
-def _status(candidate: Candidate, material: Material) -> str:
+def _describe_status(candidate: Candidate, material: Material) -> str:
     """Describe the drug's status for the condition: phases from ChEMBL and Open Targets, registered trials."""
     trials = [material.records[r.key].trial for r in candidate.records if r.item.trial_status is not None]
-    named = [phase for trial in trials if trial for phase in trial.phases]
-    phases = [float(phase.removeprefix("PHASE")) for phase in named if phase.startswith("PHASE")]
+    names: list[str] = []
+    for trial in trials:
+        names += trial.phases if trial else []
+    phases = [float(name.removeprefix("PHASE")) for name in names if name.startswith("PHASE")]
     compared = sum(record.compares_with_it for record in candidate.records)
     return write_line(
         "candidates",
@@ -216,25 +239,20 @@ def _status(candidate: Candidate, material: Material) -> str:
     )
 
 
-def _proposal(candidate: Candidate, material: Material, chain: Chain) -> str:
+def _propose_mechanism(candidate: Candidate, material: Material, chain: Chain) -> str:
     """Describe how the drug might act on the condition; empty if no record gives more than its mechanism.
 
     Associations of its targets by Open Targets come first; then the path that records give, as far as it goes.
     """
-    associated = (
-        f"{target['symbol']}, which is associated with {disease.disease} (Open Targets)"
-        for disease in (each.record for each in material.pool)
-        if isinstance(disease, Disease) and is_condition(disease.disease or "", material.asked)
-        for target in disease.targets
-        if target.get("symbol") in candidate.targets
-    )
-    found = "; ".join(list(dict.fromkeys(associated))[:MAX_TARGETS])
-    if found:
-        return f"acts on {found}"
-    known = [step for step in chain.steps[1:] if not step.is_missing]
-    if not known and chain.unlinked:
-        known = [chain.unlinked]
-    links = [f"{step.relation} {step.end.name} ({_number_of(step.end)}{listed(_tellers(step))})" for step in known]
+    associated = dict.fromkeys(_list_associated_targets(candidate, material))
+    if associated:
+        return f"acts on {'; '.join(list(associated)[:MAX_TARGETS])}"
+    steps = [step for step in chain.steps[1:] if not step.is_missing]
+    if not steps and chain.unlinked:
+        steps = [chain.unlinked]
+    links = []
+    for step in steps:
+        links.append(f"{step.relation} {step.end.name} ({_write_number(step.end)}{listed(_list_sources(step))})")
     if not links:
         return ""
     is_linked = not chain.steps[-1].is_missing
@@ -242,22 +260,32 @@ def _proposal(candidate: Candidate, material: Material, chain: Chain) -> str:
     return f"acts on {chain.steps[0].end.name}, which {', which '.join(links)}{end}"
 
 
-def _number_of(node: Node) -> str:
+def _list_associated_targets(candidate: Candidate, material: Material) -> Iterator[str]:
+    """Yield the candidate's targets that Open Targets associates with the condition, each with the disease."""
+    for record in material.pool:
+        disease = record.record
+        if isinstance(disease, Disease) and is_condition(disease.disease or "", material.asked):
+            for target in disease.targets:
+                if target.get("symbol") in candidate.targets:
+                    yield f"{target['symbol']}, which is associated with {disease.disease} (Open Targets)"
+
+
+def _write_number(node: Node) -> str:
     """Return a process's identifier before the names of those who say so; empty if it has none."""
     return f"{node.number}, by " if node.kind == "process" and node.number else "by "
 
 
-def _tellers(step: Step) -> list[str]:
+def _list_sources(step: Step) -> list[str]:
     """Name who says a step: the databases, then the number of publications."""
-    told = [backing for backing in step.backings if not backing.denies]
-    databases = dict.fromkeys(title_of(each.source) for each in told if each.basis != "sentence")
-    papers = {each.key for each in told if each.basis == "sentence"}
+    backings = [backing for backing in step.backings if not backing.denies]
+    databases = dict.fromkeys(title_of(source.source) for source in backings if source.basis != "sentence")
+    papers = {source.key for source in backings if source.basis == "sentence"}
     return [*databases, *([counted(len(papers), "publication")] if papers else [])]
 
 
 def describe_involved(step: Step) -> str:
     """Name a target or process of the condition with who says so: `SCN1A (UniProt)`."""
-    return f"{step.start.name} ({listed(_tellers(step))})"
+    return f"{step.start.name} ({listed(_list_sources(step))})"
 
 
 def list_unread(material: Material) -> list[str]:
@@ -266,40 +294,46 @@ def list_unread(material: Material) -> list[str]:
     offered = [card for card in cards().values() if card.specialist and card.gives in STUDIES]
     others = [card.title for card in offered if card.name not in searched]
     papers = [record for record in material.pool if record.paper and kind_of(record) == "publication"]
-    without_text = sum(licence_of(record) is None for record in papers)
-    found = list[str]()
+    without_text = sum(get_licence(record) is None for record in papers)
+    gaps = list[str]()
     if material.silent_sources:
-        found.append(f"{listed(list(map(title_of, material.silent_sources)))}, which did not answer")
+        gaps.append(f"{listed(list(map(title_of, material.silent_sources)))}, which did not answer")
     if others:
-        found.append(f"{listed(others, most=len(others))}, which were not searched")
+        gaps.append(f"{listed(others, most=len(others))}, which were not searched")
     if material.unread:
-        found.append(f"{counted(material.unread, 'record')} found and not read")
+        gaps.append(f"{counted(material.unread, 'record')} found and not read")
     if without_text:
-        found.append(f"the full texts of {without_text:,} of {counted(len(papers), 'publication')}")
-    return found
+        gaps.append(f"the full texts of {without_text:,} of {counted(len(papers), 'publication')}")
+    return gaps
 
 
-def limitations(material: Material) -> list[str]:
+def list_limitations(material: Material) -> list[str]:
     """List the report's limitations, one line each, failures first."""
     pool = material.pool
-    shown = material.shown
-    decided = {c.drug for c in (*shown, *(c for c in material.candidates if c.has_verdict))}
+    candidates_shown = material.shown
+    decided = {candidate.drug for candidate in candidates_shown}
+    rested_on: dict[str, None] = {}  # in order, each once
+    for candidate in material.candidates:
+        if candidate.has_verdict:
+            decided.add(candidate.drug)
+        for appraised in candidate.records:
+            if candidate.has_verdict or appraised.item.retracted:
+                rested_on[appraised.key] = None
     undecided = [f"{x.drug} ({x.evidence_key})" for x in material.verdicts.kept if x.drug.casefold() not in decided]
-    rested_on = dict.fromkeys(
-        r.key for c in material.candidates for r in c.records if c.has_verdict or r.item.retracted
-    )
     unread = Counter(r.paper.full_text_unread for r in pool if r.paper and r.paper.full_text_unread)
-    licences = [str(licence) for record in pool if (licence := licence_of(record))]
+    licences = [str(licence) for licence in map(get_licence, pool) if licence]
     replies = material.dossier.replies  # one per page of a search
-    fetched = {(reply.source, reply.query, record.key) for reply in replies for record in reply.records}
-    taken = Counter(each[:2] for each in fetched)
+    fetched: set[tuple[str, str, str]] = set()
+    for reply in replies:
+        fetched |= {(reply.source, reply.query, record.key) for record in reply.records}
+    counts = Counter((source, query) for source, query, _ in fetched)
     data: dict[str, Any] = {
         "without_verdict": listed(list(dict.fromkeys(undecided)), most=MAX_GAPS),
-        "read_in_part": any(reply.total > taken[reply.source, reply.query] for reply in replies),
+        "read_in_part": any(reply.total > counts[reply.source, reply.query] for reply in replies),
         "trust": trust_summary([material.records[key] for key in rested_on], in_library=bool(material.library)),
         "retracted": "; ".join(retraction_note(r) for r in pool if r.paper and r.paper.retracted),
         "addressed": [record.key for record in pool if is_addressed_to_machines(record)],
-        "unsized": ", ".join(candidate.drug for candidate in shown if not _tells_size(candidate)),
+        "unsized": ", ".join(candidate.drug for candidate in candidates_shown if not _tells_size(candidate)),
         "full_texts": len(licences),
         "licences": listed(sorted(set(licences))),
         "cut": sum(bool(r.paper and (r.paper.full_text or {}).get("is_cut")) for r in pool),

@@ -12,18 +12,18 @@ from ..pictures.counts import MAX_DRUGS, DrugCounts, StudyCounts
 from ..pictures.overview import MOST_DRUGS, MOST_ESTIMATES, Overview
 from ..pictures.panels import LEVELS, ComparedEffect, DrugCertainty, YearCounts
 from .content import ReportContent
-from .tree import name_study, plots_of_drug
+from .tree import draw_plots_of_drug, name_study
 
 _SIDES = {"arm": "supports", "versus": "contradicts"}
 
 
-def forest_plots_of(report: ReportContent, drug: str) -> list[ForestPlot]:
+def draw_forest_plots(report: ReportContent, drug: str) -> list[ForestPlot]:
     """Return a drug's plots, by any of its names; empty without two effect estimates of one kind."""
-    wanted = canonical_drug(drug) or drug.strip().lower()
+    name = canonical_drug(drug) or drug.strip().lower()
     for place, candidate in enumerate(report.candidates, 1):
-        if candidate.name.lower() == wanted:
+        if candidate.name.lower() == name:
             rows = [row for row in report.evidence_table if row.drug == candidate.name]
-            return plots_of_drug(report, place, rows)
+            return draw_plots_of_drug(report, place, rows)
     return []
 
 
@@ -41,19 +41,21 @@ def count_studies(report: ReportContent) -> StudyCounts | None:
     return StudyCounts(tuple(rows[:MAX_DRUGS]), max(0, len(rows) - MAX_DRUGS)) if rows else None
 
 
-def overview_of(report: ReportContent) -> Overview:
+def make_overview(report: ReportContent) -> Overview:
     """Return what there is to plot of a report, at most 25 estimates and 20 drugs, in the report's order."""
-    effects = [effect for study in report.studies for effect in ratios_of_study(report, study)]
+    effects: list[ComparedEffect] = []
+    for study in report.studies:
+        effects += list_ratios(report, study)
     places = {candidate.name: place for place, candidate in enumerate(report.candidates)}
     effects.sort(key=lambda effect: places[effect.drug])
     rated = [candidate for candidate in report.candidates if candidate.level in (*LEVELS, "standard")]
-    levels = [DrugCertainty(each.name, each.certainty) for each in rated if each.certainty in LEVELS]
+    levels = [DrugCertainty(drug.name, drug.certainty) for drug in rated if drug.certainty in LEVELS]
     return Overview(
-        report.title, tuple(effects[:MOST_ESTIMATES]), tuple(levels[:MOST_DRUGS]), tuple(_counts_by_year(report))
+        report.title, tuple(effects[:MOST_ESTIMATES]), tuple(levels[:MOST_DRUGS]), tuple(_count_by_year(report))
     )
 
 
-def ratios_of_study(report: ReportContent, study: Study) -> Iterator[ComparedEffect]:
+def list_ratios(report: ReportContent, study: Study) -> Iterator[ComparedEffect]:
     """Yield a study's ratios with intervals, of comparisons that come down to one candidate."""
     candidates = {candidate.name for candidate in report.candidates}
     for comparison in study.comparisons:
@@ -74,14 +76,14 @@ def ratios_of_study(report: ReportContent, study: Study) -> Iterator[ComparedEff
                 value=effect.value,
                 low=effect.low,
                 high=effect.high,
-                direction=_side_of(comparison),
+                direction=_name_side(comparison),
                 key=study.key,
                 outcome=comparison.outcome,
                 versus=comparison.versus or "",
             )
 
 
-def _side_of(comparison: Comparison) -> str:
+def _name_side(comparison: Comparison) -> str:
     """Name the side of a comparison; one that is not significant decides nothing."""
     if comparison.significant is False or comparison.favours is None:
         return "inconclusive"
@@ -93,7 +95,7 @@ def _is_ratio(measure: str) -> bool:
     return measure.upper() in RATIOS or "ratio" in measure.lower() or "relative risk" in measure.lower()
 
 
-def _counts_by_year(report: ReportContent) -> Iterator[YearCounts]:
+def _count_by_year(report: ReportContent) -> Iterator[YearCounts]:
     """Yield the numbers of results by year; a record on several drugs counts once for each stance."""
     by_year = dict[int, Counter[str]]()
     candidates = {candidate.name: candidate for candidate in report.candidates}

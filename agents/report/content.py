@@ -26,10 +26,10 @@ from ..approval import Approval
 from ..asking.claims import Claim
 from ..asking.reader import UnreadRecord
 from ..checking.written import WrittenAnswer
-from ..pictures import estimate
+from ..pictures import write_estimate
 from ..work import WorkShare
 from .forms.blocks import Block, Cite
-from .forms.markdown import blocks_in_markdown
+from .forms.markdown import render_blocks
 
 DISCLAIMER = (
     "This report summarises published records for research. It is not medical advice: nobody should start, stop or "
@@ -58,7 +58,8 @@ RecordStance = Literal["contradicts", "supports", "missed", "inconclusive", "exc
 _NUMBERS = re.compile(r"(?:\d[\d.,]*)(?:\s*(?:±|\+/-)\s*\d[\d.,]*)?")
 _UP_TO = frozenset("< <= ≤ =".split())
 _LEVEL = 0.05
-_AGAINST = {each: f"{each} than" for each in ("better", "worse", "no worse")} | {"no difference": "no difference from"}
+_THAN = {finding: f"{finding} than" for finding in ("better", "worse", "no worse")}
+_AGAINST = _THAN | {"no difference": "no difference from"}
 _LABELLED = {"contraindicated": "contraindication on the label"}
 
 
@@ -76,8 +77,8 @@ class ReportSection(BaseModel, extra="forbid"):
     @classmethod
     def of(cls, title: str, blocks: Iterable[Block], citations: Iterable[str] = ()) -> Self:
         """Build a section from blocks."""
-        given = list(blocks)
-        return cls(title=title, content=blocks_in_markdown(given), citations=list(citations), blocks=given)
+        block_list = list(blocks)
+        return cls(title=title, content=render_blocks(block_list), citations=list(citations), blocks=block_list)
 
 
 class SummaryPart(BaseModel, extra="forbid"):
@@ -295,14 +296,15 @@ class EvidenceRow(StudyFacts, frozen=True, extra="forbid"):
 
     def compared(self, what: ValueKind) -> list[Value]:
         """Return its values of a kind: those in `values`, else those of its other fields; empty if not reported."""
-        if own := [each for each in self.values if each.what == what]:
+        own = [value for value in self.values if value.what == what]
+        if own:
             return own
-        found: dict[ValueKind, list[str]] = {
-            "estimate": [*dict.fromkeys(map(estimate, self.effects))] or self.tested_figures,
+        other_fields: dict[ValueKind, list[str]] = {
+            "estimate": [*dict.fromkeys(map(write_estimate, self.effects))] or self.tested_figures,
             "comparator": [self.pico.comparator or ""] if self.pico else [],
             "participants": [self._say_participants()],
         }
-        return [Value(what=what, written=each) for each in found.get(what, ()) if each]
+        return [Value(what=what, written=text) for text in other_fields.get(what, ()) if text]
 
     def _say_participants(self) -> str:
         if self.sample_size is not None:
@@ -315,13 +317,20 @@ class EvidenceRow(StudyFacts, frozen=True, extra="forbid"):
 
         Empty without a p value, and if it is significant though no difference was found: then it is on something else.
         """
-        places = ((at, found) for at, figure in enumerate(self.figures) if (found := P_VALUE.match(figure)))
-        place, p = next(places, (0, None))
+        place, p = self._find_p_value()
         no_difference = self.pico is not None and self.pico.result == "no difference"
         if p is None or (p["sign"] in _UP_TO and float(p["value"]) <= _LEVEL and no_difference):
             return []
         bare = [figure for figure in self.figures[:place] if len(_NUMBERS.findall(figure)) == 1]
         return self.figures[place if len(bare) > 1 else 0 : place + 1]
+
+    def _find_p_value(self) -> tuple[int, re.Match[str] | None]:
+        """Find the first figure that is a p value, with its place; 0 and None if none is."""
+        for place, figure in enumerate(self.figures):
+            match = P_VALUE.match(figure)
+            if match:
+                return place, match
+        return 0, None
 
 
 class PostedResult(PostedFinding, frozen=True):

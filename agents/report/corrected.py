@@ -2,8 +2,9 @@
 
 from collections.abc import Iterable, Sequence
 from datetime import UTC
+from itertools import chain
 
-from willowbark.tools.appraisal.appraised import AppraisedRecord, conditions_of
+from willowbark.tools.appraisal.appraised import AppraisedRecord, list_conditions
 from willowbark.tools.reading.corrections import Correction
 from willowbark.tools.wording import counted, listed
 
@@ -15,22 +16,22 @@ def list_corrections(material: Material) -> list[CorrectionLine]:
     """List what people said, as the report takes it: of rows, records left out and added, drugs set aside."""
     lines = list[CorrectionLine]()
     for candidate in (*material.candidates, *material.aside):
-        lines += [_of_row(candidate.drug, record) for record in candidate.records if record.word]
-    conditions = conditions_of(material.asked)
+        lines += [_describe_row(candidate.drug, record) for record in candidate.records if record.word]
+    conditions = list_conditions(material.asked)
     for ruling in material.readings.corrections.rulings:
         word = ruling.words[-1]
         if word.condition and word.condition not in conditions:
             continue
-        told = _describe(word)
-        is_met = word.change == "set aside" or word.record in material.records
-        if told and is_met:
-            by = list(dict.fromkeys(each.who for each in ruling.words))
-            line = CorrectionLine(record=word.record, drug=word.drug, line=told, by=by, on=_day(word))
+        text = _describe(word)
+        concerns_report = word.change == "set aside" or word.record in material.records
+        if text and concerns_report:
+            by = list(dict.fromkeys(correction.who for correction in ruling.words))
+            line = CorrectionLine(record=word.record, drug=word.drug, line=text, by=by, on=_format_day(word))
             lines.append(line)
     return lines
 
 
-def _of_row(drug: str, appraised: AppraisedRecord) -> CorrectionLine:
+def _describe_row(drug: str, appraised: AppraisedRecord) -> CorrectionLine:
     word = appraised.word
     assert word is not None
     return CorrectionLine(
@@ -55,7 +56,7 @@ def _describe(word: Correction) -> str:
     return f"set aside ({word.by}{note})" if word.change == "set aside" else ""
 
 
-def _day(word: Correction) -> str:
+def _format_day(word: Correction) -> str:
     return f"{word.at.astimezone(UTC):%Y-%m-%d}"
 
 
@@ -66,13 +67,13 @@ def tell_corrections(lines: Sequence[CorrectionLine], rows: Iterable[EvidenceRow
     others = [line for line in lines if not line.drug or line.line.startswith("set aside")]
     parts = [f"{counted(len(changed), 'row')} of the evidence"] if changed else []
     parts += [f"{counted(len(others), 'other correction')}"] if others else []
-    people = sorted({name for line in lines for name in line.by})
-    told = f"{' and '.join(parts)} by {listed(people)}" if parts else ""
+    people = sorted(set(chain.from_iterable(line.by for line in lines)))
+    text = f"{' and '.join(parts)} by {listed(people)}" if parts else ""
     if disputed:
         dispute = f"{counted(len(disputed), 'row')} in dispute between people, left as the readers have it"
-        told = f"{told}; {dispute}" if told else dispute
+        text = f"{text}; {dispute}" if text else dispute
     keys = dict.fromkeys(row.key for row in changed)
-    return SummaryPart(label="Corrected", text=f"{told}.", citations=list(keys)) if told else None
+    return SummaryPart(label="Corrected", text=f"{text}.", citations=list(keys)) if text else None
 
 
 def list_stale(rows: Iterable[EvidenceRow], written: Sequence[str]) -> list[str]:

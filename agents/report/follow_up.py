@@ -8,9 +8,9 @@ from willowbark.tools.library.collected import Passage
 from willowbark.tools.wording import capital, counted
 
 from .content import DISCLAIMER
-from .forms import record_name, url_of
+from .forms import find_url, record_name
 from .forms.blocks import Block, Link, Quote, RichText, Section, Text, flow, paragraph, points
-from .forms.html import notebook_part_html
+from .forms.html import render_part_for_notebook
 
 
 class Quoted(BaseModel, frozen=True, extra="forbid"):
@@ -48,15 +48,15 @@ class DrugRead(BaseModel, frozen=True, extra="forbid"):
     @property
     def said(self) -> str:
         """The answer in a sentence."""
-        told = f"{capital(self.drug)} in {self.condition}"
+        subject = f"{capital(self.drug)} in {self.condition}"
         undecided = len(self.undecided)
         if self.quality is not None:
             supporting = counted(len(self.supporting), "supporting record")
             counts = f"{supporting}, {len(self.contradicting)} contradicting, {undecided} inconclusive"
-            return f"{told}: {counts}; {self.quality}, {self.certainty} certainty."
+            return f"{subject}: {counts}; {self.quality}, {self.certainty} certainty."
         if undecided:
-            return f"{told}: {counted(undecided, 'record')} of this run, none supporting or contradicting."
-        return f"{told}: no record of this run mentions it."
+            return f"{subject}: {counted(undecided, 'record')} of this run, none supporting or contradicting."
+        return f"{subject}: no record of this run mentions it."
 
 
 class AnswerWithin(BaseModel, frozen=True, extra="forbid"):
@@ -99,7 +99,7 @@ class AnswerWithin(BaseModel, frozen=True, extra="forbid"):
             lines += ["No passage holds a word of the question."]
         for number, passage in enumerate(self.passages, 1):
             flags = ["RETRACTED"] * passage.retracted + ["preprint"] * passage.is_preprint
-            address = url_of(passage.key, passage.url) or ""  # if it is a source's page
+            address = find_url(passage.key, passage.url) or ""  # if it is a source's page
             cited = f"{passage.citation.removesuffix(passage.url).strip()} {address}".strip()
             where = " · ".join([record_name(passage.key), *flags, passage.section, cited])
             lines += [f"{number}. “{passage.text}”", f"   {where}", ""]
@@ -119,13 +119,13 @@ class AnswerWithin(BaseModel, frozen=True, extra="forbid"):
             yield paragraph(Text(drug.said, "strong"))
             if drug.cautions:
                 yield points(drug.cautions)
-            yield from map(_as_block, drug.quoted)
+            yield from map(_make_block, drug.quoted)
         if self.harms:
             yield paragraph(Text("What records and labels say of harm:", "strong"))
-            yield from map(_as_block, self.harms)
+            yield from map(_make_block, self.harms)
         if self.passages:
             yield paragraph(Text("Passages of this run's records:", "strong"))
-            yield points((_as_point(passage) for passage in self.passages), "steps")
+            yield points((_make_point(passage) for passage in self.passages), "steps")
         else:
             yield paragraph("No passage holds a word of the question.")
         yield paragraph(f"{self._count_matches()} {self.disclaimer}", look="small")
@@ -134,7 +134,7 @@ class AnswerWithin(BaseModel, frozen=True, extra="forbid"):
         return f"{counted(self.matching, 'record')} of {self.records:,} hold a word of the question."
 
     def _repr_html_(self) -> str:
-        return notebook_part_html(self.to_section())
+        return render_part_for_notebook(self.to_section())
 
     def _repr_markdown_(self) -> str:
         return self.to_markdown()
@@ -144,20 +144,20 @@ class AnswerWithin(BaseModel, frozen=True, extra="forbid"):
         yield "passages", len(self.passages)
 
 
-def _as_block(quoted: Quoted) -> Block:
-    if not quoted.key:
-        return paragraph(f"{capital(quoted.drug)}, {quoted.says.lower()}: {quoted.sentence}")
-    return Quote(quoted.sentence, f"{record_name(quoted.key)}, {quoted.drug}, {quoted.says}")
+def _make_block(quotation: Quoted) -> Block:
+    if not quotation.key:
+        return paragraph(f"{capital(quotation.drug)}, {quotation.says.lower()}: {quotation.sentence}")
+    return Quote(quotation.sentence, f"{record_name(quotation.key)}, {quotation.drug}, {quotation.says}")
 
 
-def _as_point(passage: Passage) -> RichText:
+def _make_point(passage: Passage) -> RichText:
     flags = [Text("retracted", "flag")] if passage.retracted else []
     flags += [Text("preprint", "flag")] if passage.is_preprint else []
-    link = Link(record_name(passage.key), url_of(passage.key, passage.url))
+    link = Link(record_name(passage.key), find_url(passage.key, passage.url))
     return flow(f"“{passage.text}” ", *flags, link, Text(f", {passage.section}", "small"))
 
 
-def _quote(quoted: Quoted) -> str:
-    if not quoted.key:
-        return f"- {capital(quoted.drug)}, {quoted.says.lower()}: {quoted.sentence}"
-    return f"- {record_name(quoted.key)}, {quoted.drug}, {quoted.says}: “{quoted.sentence}”"
+def _quote(quotation: Quoted) -> str:
+    if not quotation.key:
+        return f"- {capital(quotation.drug)}, {quotation.says.lower()}: {quotation.sentence}"
+    return f"- {record_name(quotation.key)}, {quotation.drug}, {quotation.says}: “{quotation.sentence}”"

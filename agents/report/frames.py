@@ -50,30 +50,32 @@ def make_frame(report: ReportContent, of: FrameName, library: FrameLibrary | Non
     """
     if of not in COLUMNS:
         raise UsageError(f"there is no frame {of!r}; choose from {', '.join(COLUMNS)}")
-    wanted = LIBRARIES if library is None else (library,)
-    unknown = [name for name in wanted if name not in LIBRARIES]
+    libraries = LIBRARIES if library is None else (library,)
+    unknown = [name for name in libraries if name not in LIBRARIES]
     if unknown:
         raise UsageError(f"{unknown[0]}: frames are of {' or '.join(LIBRARIES)}")
     columns = COLUMNS[of]
-    rows = [{name: _missing(row.get(name)) for name in columns} for row in _ROWS[of](report)]
-    for name in wanted:
+    rows = []
+    for row in _ROWS[of](report):
+        rows.append({name: _replace_missing(row.get(name)) for name in columns})
+    for name in libraries:
         if find_spec(name) is not None:
             return _FRAMES[name](rows, columns)
     raise MissingExtra("a data frame", "notebook")
 
 
-def _missing(value: Any) -> Any:
+def _replace_missing(value: Any) -> Any:
     return None if value == NOT_REPORTED else value
 
 
-def _pandas_frame(rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> Any:
+def _make_pandas_frame(rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> Any:
     pandas = import_module("pandas")
     frame = pandas.DataFrame(rows, columns=list(columns))
     types = {name: "Int64" if name in _WHOLE else "float64" for name in columns if name in _WHOLE | _NUMBERS}
     return frame.astype(types)
 
 
-def _polars_frame(rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> Any:
+def _make_polars_frame(rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> Any:
     polars = import_module("polars")
     types = {name: polars.Int64 for name in columns if name in _WHOLE}
     types |= {name: polars.Float64 for name in columns if name in _NUMBERS}
@@ -81,13 +83,13 @@ def _polars_frame(rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> 
     return polars.DataFrame(list(rows), schema=order, infer_schema_length=None)
 
 
-def _evidence_rows(report: ReportContent) -> Iterator[dict[str, Any]]:
+def _list_evidence(report: ReportContent) -> Iterator[dict[str, Any]]:
     for row in report.evidence_table:
         first = row.effects[0].model_dump(exclude={"sentence"}) if row.effects else {}
-        yield {**row.model_dump(), **first, "year": _year_of(row.date), "effects": len(row.effects)}
+        yield {**row.model_dump(), **first, "year": _read_year(row.date), "effects": len(row.effects)}
 
 
-def _candidate_rows(report: ReportContent) -> Iterator[dict[str, Any]]:
+def _list_candidates(report: ReportContent) -> Iterator[dict[str, Any]]:
     for candidate in report.candidates:
         best = candidate.best_estimate
         yield {
@@ -103,13 +105,13 @@ def _candidate_rows(report: ReportContent) -> Iterator[dict[str, Any]]:
         }
 
 
-def _study_rows(report: ReportContent) -> Iterator[dict[str, Any]]:
+def _list_studies(report: ReportContent) -> Iterator[dict[str, Any]]:
     """Yield a row a study, with the figures of its deciding comparison."""
     for study in report.studies:
         reference = report.reference_of(study.key)
         row = {
             **study.model_dump(include={"key", "design", "condition", "aim", "people", "randomised", "analysed"}),
-            "year": _year_of(str(reference.get("date") or "")),
+            "year": _read_year(str(reference.get("date") or "")),
             "title": reference.get("title"),
             "drugs": sorted(study.drugs()),
             "comparisons": len(study.comparisons),
@@ -126,19 +128,19 @@ def _study_rows(report: ReportContent) -> Iterator[dict[str, Any]]:
         yield {name: None if value == "" else value for name, value in row.items()}
 
 
-def _trial_rows(report: ReportContent) -> Iterator[dict[str, Any]]:
+def _list_trials(report: ReportContent) -> Iterator[dict[str, Any]]:
     return (trial.model_dump() for trial in report.trials)
 
 
-def _year_of(date: str) -> int | None:
+def _read_year(date: str) -> int | None:
     return int(date[:4]) if date[:4].isdigit() else None
 
 
 _ROWS = {
-    "evidence": _evidence_rows,
-    "candidates": _candidate_rows,
-    "drugs": _candidate_rows,
-    "studies": _study_rows,
-    "trials": _trial_rows,
+    "evidence": _list_evidence,
+    "candidates": _list_candidates,
+    "drugs": _list_candidates,
+    "studies": _list_studies,
+    "trials": _list_trials,
 }
-_FRAMES = {"pandas": _pandas_frame, "polars": _polars_frame}
+_FRAMES = {"pandas": _make_pandas_frame, "polars": _make_polars_frame}

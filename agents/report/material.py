@@ -1,13 +1,13 @@
 """Material for a report: the dossier, appraisals, claims and the course of the run."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from functools import cached_property
 
 from willowbark.tools.appraisal.appraised import Readings
-from willowbark.tools.appraisal.candidates import Candidate, is_asked_about, select_shown
+from willowbark.tools.appraisal.candidates import Candidate, is_in_question, select_for_display
 from willowbark.tools.appraisal.sorting import SortedDrug, sort_drugs
-from willowbark.tools.lexicon.conditions import find_known_conditions, name_essence
+from willowbark.tools.lexicon.conditions import find_known_conditions, stem_name
 from willowbark.tools.mechanism import MechanismFindings, MechanismGraph, assess
 from willowbark.tools.questions import Question
 from willowbark.tools.records import Drug, Trial
@@ -17,7 +17,8 @@ from willowbark.tools.wording import as_spelt, listed, short
 
 from ..approval import Approval
 from ..asking.claims import Verdicts
-from ..assessment import JudgeAssessment, sources_breakdown
+from ..assessment import JudgeAssessment, count_by_kind
+from ..checking.gaps import Aspect, hold_gaps, list_read
 from ..checking.written import WrittenAnswer
 from ..findings import Dossier
 from ..work import WorkShare
@@ -72,18 +73,18 @@ class Material:
         """
         if not self.asked.asks_what_helps:
             return []
-        found = [candidate for candidate in self.candidates if candidate.has_verdict]
+        with_verdict = [candidate for candidate in self.candidates if candidate.has_verdict]
 
-        def is_aside(candidate: Candidate) -> bool:
-            wanted = candidate.drug in self.asked.drugs or candidate.in_asked_class
-            return candidate.helps_complications_alone and not wanted
+        def comes_last(candidate: Candidate) -> bool:
+            is_named = candidate.drug in self.asked.drugs or candidate.in_asked_class
+            return candidate.helps_complications_alone and not is_named
 
-        return sorted(found, key=is_aside)
+        return sorted(with_verdict, key=comes_last)
 
     @cached_property
     def detailed(self) -> list[Candidate]:
         """Those shown in detail: the first ones, and all that failed; of the others the report has a line each."""
-        return select_shown(self.shown, MAX_DETAILED)
+        return select_for_display(self.shown, MAX_DETAILED)
 
     @cached_property
     def places(self) -> Mapping[str, SortedDrug]:
@@ -94,6 +95,16 @@ class Material:
     def is_judged(self) -> bool:
         """Whether a language model read a study on which a drug's place rests; else the report sorts."""
         return any(place.is_read_by_model for place in self.places.values())
+
+    @cached_property
+    def read(self) -> Mapping[str, Set[Aspect]]:
+        """What was read of each drug: results, harms."""
+        return list_read(self.candidates, self.counts["clinical_trials"])
+
+    @cached_property
+    def gaps(self) -> list[str]:
+        """What the judge named last as missing, without what was read after all."""
+        return hold_gaps(self.assessments[-1].gaps, self.read) if self.assessments else []
 
     @property
     def silent_sources(self) -> list[str]:
@@ -108,48 +119,52 @@ class Material:
     @cached_property
     def counts(self) -> Mapping[str, int]:
         """Number of records found by kind: `peer_reviewed`, `clinical_trials`, `preprints`, `other`."""
-        return sources_breakdown(self.pool)
+        return count_by_kind(self.pool)
 
     @cached_property
     def drug_entries(self) -> Mapping[str, list[tuple[str, Drug]]]:
         """Database entries, with keys, of the drugs asked about, or of all drugs if none is named."""
         asks_all = not (self.asked.drugs or self.asked.drug_classes)
-        found: dict[str, list[tuple[str, Drug]]] = {}
+        entries: dict[str, list[tuple[str, Drug]]] = {}
         for record in self.pool:
             entry = record.record
-            if isinstance(entry, Drug) and entry.drug and (asks_all or is_asked_about(entry.drug, self.asked)):
-                found.setdefault(entry.drug, []).append((record.key, entry))
-        return found
+            if isinstance(entry, Drug) and entry.drug and (asks_all or is_in_question(entry.drug, self.asked)):
+                entries.setdefault(entry.drug, []).append((record.key, entry))
+        return entries
 
     @cached_property
     def looked_up(self) -> frozenset[str]:
         """The drugs, by generic name, for which a drug database was asked."""
-        queries = [reply.query for reply in self.dossier.replies if gives(reply.source) == "drug"]
-        names = [name.strip().casefold() for query in queries for name in query.split(",")]
-        return frozenset(names) | frozenset(self.drug_entries)
+        names = set(self.drug_entries)
+        for reply in self.dossier.replies:
+            if gives(reply.source) == "drug":
+                names |= {name.strip().casefold() for name in reply.query.split(",")}
+        return frozenset(names)
 
     @cached_property
     def asked_names(self) -> str:
         """The drugs and classes named in the question, as spelt there; empty if none."""
-        named = (*self.asked.drugs, *self.asked.drug_classes)
-        return short(listed([as_spelt(each, self.dossier.question) for each in named]))
+        names = (*self.asked.drugs, *self.asked.drug_classes)
+        return short(listed([as_spelt(name, self.dossier.question) for name in names]))
 
     @cached_property
     def asked_candidates(self) -> list[Candidate]:
         """The drugs asked about; all if none is named."""
-        return [c for c in self.candidates if not self.asked_names or is_asked_about(c.drug, self.asked)]
+        return [c for c in self.candidates if not self.asked_names or is_in_question(c.drug, self.asked)]
 
     @cached_property
     def asked_trials(self) -> list[tuple[Evidence, Trial]]:
         """Registered trials of the drugs asked about."""
-        keys = {record.key for candidate in self.asked_candidates for record in candidate.records}
-        return [(r, r.trial) for r in self.pool if r.key in keys and r.trial]
+        keys: set[str] = set()
+        for candidate in self.asked_candidates:
+            keys |= {record.key for record in candidate.records}
+        return [(record, record.trial) for record in self.pool if record.key in keys and record.trial]
 
     @property
     def reason(self) -> str:
         """Why the search ended, as in `JudgeAssessment.stop_reason`; `no_verdict` if no judge ended it."""
-        given = [verdict.stop_reason for verdict in self.assessments if verdict.stop_reason]
-        return self.stop_reason or (given[-1] if given else "no_verdict")
+        reasons = [verdict.stop_reason for verdict in self.assessments if verdict.stop_reason]
+        return self.stop_reason or (reasons[-1] if reasons else "no_verdict")
 
     @property
     def unread(self) -> int:
@@ -159,10 +174,11 @@ class Material:
     @property
     def topic(self) -> str:
         """The condition asked about, named as in the question; if none is known, the question in quotes."""
-        named = " and ".join(_as_asked(name, self.dossier.question) for name in self.asked.conditions)
-        with_them = " and ".join(_as_asked(name, self.dossier.question) for name in self.asked.background)
-        named += f" in people with {with_them}" if with_them else ""
-        return named or f"“{' '.join(self.asked.terms) or self.dossier.question}”"
+        question = self.dossier.question
+        topic = " and ".join(_spell_as_in_question(name, question) for name in self.asked.conditions)
+        background = " and ".join(_spell_as_in_question(name, question) for name in self.asked.background)
+        topic += f" in people with {background}" if background else ""
+        return topic or f"“{' '.join(self.asked.terms) or question}”"
 
     @property
     def purpose(self) -> str:
@@ -180,18 +196,18 @@ class Material:
         return bool(self.library) and bool(self.asked.conditions) and not self.pool
 
 
-def mechanisms_of(material: Material) -> MechanismFindings:
+def find_mechanisms(material: Material) -> MechanismFindings:
     """Find mechanisms of the report's candidates and of drugs whose mechanism is asked about."""
-    found = assess(material.shown, material.pool, material.asked)
+    findings = assess(material.shown, material.pool, material.asked)
     if material.asked.kind != "mechanism":
-        return found
-    drugs = [*found.chains, *material.drug_entries]
+        return findings
+    drugs = [*findings.chains, *material.drug_entries]
     graph = MechanismGraph(material.pool, material.asked, drugs)
-    return found._replace(chains={drug: graph.chain(drug) for drug in drugs}, graph=graph)
+    return findings._replace(chains={drug: graph.chain(drug) for drug in drugs}, graph=graph)
 
 
-def _as_asked(condition: str, question: str) -> str:
+def _spell_as_in_question(condition: str, question: str) -> str:
     """Spell a condition as in the question, by the name used there if that shares no word with its usual one."""
-    named = (each.text for each in find_known_conditions(question) if each.name == condition)
-    others = (name for name in named if not name.isupper() and name_essence(name).isdisjoint(name_essence(condition)))
+    spellings = (mention.text for mention in find_known_conditions(question) if mention.name == condition)
+    others = (name for name in spellings if not name.isupper() and stem_name(name).isdisjoint(stem_name(condition)))
     return next(others, as_spelt(condition, question))

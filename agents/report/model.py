@@ -16,15 +16,15 @@ from willowbark.tools.whole_file import write_file
 from willowbark.tools.wording import counted, nearest
 
 from ..pictures.overview import Overview
-from .charts import overview_of
+from .charts import make_overview
 from .content import DrugCandidate, ReportContent
 from .dossier import make_dossier
 from .follow_up import AnswerWithin
 from .forms.blocks import ReportTree
-from .forms.html import notebook_html
-from .forms.markdown import APPENDIX_METHOD, appendix_in_markdown, as_markdown
+from .forms.html import render_for_notebook
+from .forms.markdown import APPENDIX_METHOD, render_appendix, render_markdown
 from .frames import FrameLibrary, FrameName, make_frame
-from .tree import brief, document
+from .tree import build_brief, build_document
 from .whole import WholeAnswer, whole_answer
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ Asker = Callable[[str], AnswerWithin]
 """Answers a question from what a report's run collected."""
 Rewriter = Callable[[ChatCompletionClient | None], "ResearchReport"]
 """Has a model answer again in its own words, from a report's run as it stands, and returns its report."""
-_NOT_KEPT = "this report is of no run that was kept: ask with `ledger=DEFAULT_PATH`, then {what}"
+_NO_RUN = "this report is of no run that was kept: ask with `ledger=DEFAULT_PATH`, then {what}"
 
 
 class ResearchReport(ReportContent):
@@ -72,7 +72,7 @@ class ResearchReport(ReportContent):
             UsageError: an empty question, or the run was not kept in a ledger.
         """
         if self._asker is None:
-            raise UsageError(_NOT_KEPT.format(what="ask it"))
+            raise UsageError(_NO_RUN.format(what="ask it"))
         return self._asker(question)
 
     def rewrite(self, model_client: ChatCompletionClient | None = None) -> "ResearchReport":
@@ -87,7 +87,7 @@ class ResearchReport(ReportContent):
             UsageError: the run was not kept, has no language model, or the model gave no answer that stands.
         """
         if self._rewriter is None:
-            raise UsageError(_NOT_KEPT.format(what="correct it"))
+            raise UsageError(_NO_RUN.format(what="correct it"))
         return self._rewriter(model_client)
 
     def correct(
@@ -130,8 +130,8 @@ class ResearchReport(ReportContent):
             UsageError: the run was not kept in a ledger, or what is asked does not fit it.
         """
         if self._corrector is None:
-            raise UsageError(_NOT_KEPT.format(what="correct it"))
-        given = {
+            raise UsageError(_NO_RUN.format(what="correct it"))
+        change = {
             "record": record,
             "drug": drug,
             "says": says,
@@ -145,7 +145,7 @@ class ResearchReport(ReportContent):
             "quote": quote,
             "note": note,
         }
-        return self._corrector(given, by)
+        return self._corrector(change, by)
 
     @property
     def line(self) -> str:
@@ -155,11 +155,11 @@ class ResearchReport(ReportContent):
 
     def to_tree(self) -> ReportTree:
         """Return the tree for all forms: sections, paragraphs, lists, tables and figures."""
-        return document(self)
+        return build_document(self)
 
     def to_brief(self) -> ReportTree:
         """Return the short report: the tree's first screen and tables of candidates."""
-        return brief(self)
+        return build_brief(self)
 
     def to_digest(self, most_bytes: int = MOST_ANSWER) -> WholeAnswer:
         """Return the answer to pass on as it is: sentences, provenance, cautions, gaps, whole quotes by drug.
@@ -174,11 +174,11 @@ class ResearchReport(ReportContent):
         Args:
             appendix: where the report says that its appendix is: the method, or the name of a file beside the report.
         """
-        return as_markdown(self.to_tree(), appendix)
+        return render_markdown(self.to_tree(), appendix)
 
     def to_appendix(self) -> str:
         """Return the appendix as Markdown: further evidence, methods, searches as sent, further references."""
-        return appendix_in_markdown(self.to_tree())
+        return render_appendix(self.to_tree())
 
     def to_json(self) -> str:
         """Return the whole report as indented JSON."""
@@ -215,7 +215,7 @@ class ResearchReport(ReportContent):
         """Return the tree for paper: the answer, a picture, the candidates; details open the appendix."""
         from ..exports.paper import arrange_for_paper  # noqa: PLC0415  as above
 
-        return arrange_for_paper(self.to_tree(), overview_of(self))
+        return arrange_for_paper(self.to_tree(), make_overview(self))
 
     def plot(self) -> Overview:
         """Return a picture of what there is to plot: estimates of comparisons, certainty by drug, results by year.
@@ -225,7 +225,7 @@ class ResearchReport(ReportContent):
         Raises:
             UsageError: there is nothing to plot, or matplotlib is not installed.
         """
-        overview = overview_of(self)
+        overview = make_overview(self)
         if not overview.panels:
             raise UsageError("there is nothing to plot: no estimate with an interval, no level, no dated result")
         if find_spec("matplotlib") is None:
@@ -243,16 +243,16 @@ class ResearchReport(ReportContent):
         Raises:
             KeyError: the report has no such candidate; names those near.
         """
-        wanted = canonical_drug(drug) or drug.strip().lower()
+        name = canonical_drug(drug) or drug.strip().lower()
         for candidate in self.candidates:
-            if candidate.name.lower() == wanted:
+            if candidate.name.lower() == name:
                 return candidate
-        raise UnknownDrug(f"{drug}: the report has no such candidate{nearest(wanted, self.drug_candidates)}")
+        raise UnknownDrug(f"{drug}: the report has no such candidate{nearest(name, self.drug_candidates)}")
 
     def __contains__(self, drug: object) -> bool:
         """Tell whether a drug is a candidate, by any of its names."""
-        wanted = canonical_drug(str(drug)) or str(drug).strip().lower()
-        return wanted in {candidate.name.lower() for candidate in self.candidates}
+        name = canonical_drug(str(drug)) or str(drug).strip().lower()
+        return name in {candidate.name.lower() for candidate in self.candidates}
 
     @overload
     def to_dataframe(self, of: FrameName = ..., library: Literal["pandas"] | None = ...) -> "pd.DataFrame": ...
@@ -290,7 +290,7 @@ class ResearchReport(ReportContent):
         printer.text(f"<ResearchReport: {self.title}; {counted(len(self.candidates), 'candidate')}>")
 
     def _repr_html_(self) -> str:
-        return notebook_html(self.to_tree())
+        return render_for_notebook(self.to_tree())
 
 
 class ReportMessage(ModelTextMessage[ResearchReport]):

@@ -10,15 +10,15 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
-from willowbark.tools.appraisal.appraised import AppraisedRecord, conditions_of, names_of
-from willowbark.tools.appraisal.candidates import Candidate, on_condition
+from willowbark.tools.appraisal.appraised import AppraisedRecord, list_conditions, list_record_names
+from willowbark.tools.appraisal.candidates import Candidate, is_on_condition
 from willowbark.tools.appraisal.certainty import FAR_TOO_FEW, UNREPORTED_SIZE
 from willowbark.tools.reading.numbers import (
     RATIOS,
     EffectSize,
 )
 from willowbark.tools.reading.reading import RANDOMISED, Match, Role, StudyDesign, Value
-from willowbark.tools.reading.sections import section_of
+from willowbark.tools.reading.sections import find_section
 from willowbark.tools.records import EvidenceType, Trial
 from willowbark.tools.records.card import ENTRIES
 from willowbark.tools.records.evidence import Evidence
@@ -28,7 +28,7 @@ from willowbark.tools.wording import short
 
 from ..asking.claims import plain
 from ..findings import Dossier
-from ..pictures import estimate
+from ..pictures import write_estimate
 from .content import EFFICACY, BestEstimate, EvidenceRow, Flow, Pico, PostedResult, SearchLogEntry, TrialRow
 from .material import Material
 
@@ -70,24 +70,27 @@ _OUTCOMES: Mapping[str, str] = {
 }
 
 
-def evidence_table(shown: Sequence[Candidate], records: Mapping[str, Evidence]) -> list[EvidenceRow]:
+def tabulate_evidence(candidates: Sequence[Candidate], records: Mapping[str, Evidence]) -> list[EvidenceRow]:
     """Return one row for each record appraised for a candidate of the report."""
-    return [_row(candidate.drug, record, records[record.key]) for candidate in shown for record in candidate.records]
-
-
-def rows_with_word(others: Sequence[Candidate], records: Mapping[str, Evidence]) -> list[EvidenceRow]:
-    """Return the rows of which people said something, of drugs that have no verdict, or none any more."""
     rows = list[EvidenceRow]()
-    for candidate in others:
-        rows += [_row(candidate.drug, record, records[record.key]) for record in candidate.records if record.word]
+    for candidate in candidates:
+        rows += [_make_row(candidate.drug, record, records[record.key]) for record in candidate.records]
     return rows
 
 
-def _row(drug: str, appraised: AppraisedRecord, record: Evidence) -> EvidenceRow:
+def list_corrected_rows(others: Sequence[Candidate], records: Mapping[str, Evidence]) -> list[EvidenceRow]:
+    """Return the rows of which people said something, of drugs that have no verdict, or none any more."""
+    rows = list[EvidenceRow]()
+    for candidate in others:
+        rows += [_make_row(candidate.drug, record, records[record.key]) for record in candidate.records if record.word]
+    return rows
+
+
+def _make_row(drug: str, appraised: AppraisedRecord, record: Evidence) -> EvidenceRow:
     item = appraised.item
-    told = appraised.told
-    effects = list(told.effects) if appraised.sentence else []
-    section = section_of(record, appraised.sentence, plain)
+    result = appraised.told
+    effects = list(result.effects) if appraised.sentence else []
+    section = find_section(record, appraised.sentence, plain)
     own = dict(item) | {
         "drug": drug,
         "direction": item.direction.value,
@@ -95,28 +98,28 @@ def _row(drug: str, appraised: AppraisedRecord, record: Evidence) -> EvidenceRow
         "date": record.citation.date,
         "title": record.citation.title,
         "sentence": appraised.sentence,
-        "evidence_type": evidence_type_of(appraised),
+        "evidence_type": find_evidence_type(appraised),
         "section": section,
         "effects": effects,
         "effects_section": section if effects else None,
-        "figures": list(told.figures)[:MAX_EFFECTS] if appraised.sentence else [],
+        "figures": list(result.figures)[:MAX_EFFECTS] if appraised.sentence else [],
         "harm": appraised.reading.does_harm,
-        "pico": pico_of(appraised, record),
-        "setting": [each.text for each in told.setting],
-        "quoted_participants": told.quoted_participants,
-        "values": values_of(appraised),
+        "pico": make_pico(appraised, record),
+        "setting": [passage.text for passage in result.setting],
+        "quoted_participants": result.quoted_participants,
+        "values": list_values(appraised),
         "word": appraised.word,
     }
     return EvidenceRow.model_validate(own)
 
 
-def list_studies(shown: Sequence[Candidate]) -> list[Study]:
+def list_studies(candidates: Sequence[Candidate]) -> list[Study]:
     """List the studies behind the report's candidates, one a record and reader.
 
     A reader of single drugs gives a study for each drug; they are joined, the first one's deciding comparison first.
     """
     studies = dict[tuple[str, str, str], Study]()
-    for candidate in shown:
+    for candidate in candidates:
         for appraised in candidate.records:
             study = appraised.study.model_copy(update={"key": appraised.key})
             identity = (study.key, study.reader, study.version)
@@ -125,7 +128,7 @@ def list_studies(shown: Sequence[Candidate]) -> list[Study]:
     return list(studies.values())
 
 
-def evidence_type_of(appraised: AppraisedRecord) -> EvidenceType:
+def find_evidence_type(appraised: AppraisedRecord) -> EvidenceType:
     """Return what a study is evidence on: in animals or cells the mechanism, with a result on harm safety."""
     if appraised.item.design.is_preclinical:
         return "mechanism"
@@ -133,63 +136,57 @@ def evidence_type_of(appraised: AppraisedRecord) -> EvidenceType:
     return "safety" if is_on_harm else "clinical"
 
 
-def values_of(appraised: AppraisedRecord) -> list[Value]:
+def list_values(appraised: AppraisedRecord) -> list[Value]:
     """Return the values of a study's comparison that a model took from the record, estimates from its passage alone.
 
     Without a model's, tolerability is that of posted results.
     """
     every = next((reading.values for reading in appraised.readings if reading.values), ())
     passage = appraised.told.passage.text if appraised.told.passage else ""
-    given = [value for value in every if value.what != "estimate" or value.quote in passage]
-    found = list[Value]()
+    by_model = [value for value in every if value.what != "estimate" or value.quote in passage]
+    posted = list[Value]()
     for events in (appraised.posted.serious_events if appraised.posted else [])[:MAX_GROUPS]:
         of = "" if events.at_risk is None else f" of {events.at_risk}"
-        found.append(Value(what="tolerability", written=f"{events.affected}{of}", outcome=f"serious, {events.group}"))
-    kinds = {each.what for each in given}
-    return [*given, *(each for each in found if each.what not in kinds)]
+        posted.append(Value(what="tolerability", written=f"{events.affected}{of}", outcome=f"serious, {events.group}"))
+    kinds = {value.what for value in by_model}
+    return [*by_model, *(value for value in posted if value.what not in kinds)]
 
 
-def first_figures(text: str) -> str:
+def shorten_figures(text: str) -> str:
     """Shorten what a study gives in figures to the clauses that fit, at least to the first with a figure.
 
-    >>> first_figures("17.5% and 7.5% in those given it, compared with 55%, 30% and 27.5% in the groups without it, "
+    >>> shorten_figures("17.5% and 7.5% in those given it, compared with 55%, 30% and 27.5% in the groups without it, "
     ...     "respectively (P < 0.05)")
     '17.5% and 7.5% in those given it, compared with 55%, 30% and 27.5% in the groups without it…'
     """
-    ends = [mark.start() for mark in re.finditer(r"[,;] ", text)]
-    whole = [end for end in ends if text[:end].count("(") == text[:end].count(")") and re.search(r"\d", text[:end])]
-    if len(text) <= LONGEST_FIGURES or not whole:
+    ends = []
+    for mark in re.finditer(r"[,;] ", text):
+        clause = text[: mark.start()]
+        is_whole = clause.count("(") == clause.count(")")
+        if is_whole and re.search(r"\d", clause):
+            ends.append(mark.start())
+    if len(text) <= LONGEST_FIGURES or not ends:
         return short(text, LONGEST_FIGURES)
-    return f"{text[: max((end for end in whole if end <= LONGEST_FIGURES), default=whole[0])]}…"
+    fitting = [end for end in ends if end <= LONGEST_FIGURES]
+    return f"{text[: max(fitting, default=ends[0])]}…"
 
 
-def best_estimate(rows: Sequence[EvidenceRow]) -> BestEstimate | None:
+def find_best_estimate(rows: Sequence[EvidenceRow]) -> BestEstimate | None:
     """Return the result of a drug's most informative study; None without any.
 
     Preferred are randomised trials or reviews, of the drug alone, on more than a marker, of 100 participants or more,
     against placebo or no treatment, with an effect estimate that excludes no effect, and then the largest, with sizes
     weighted as for certainty. Without an effect estimate it has a model's first, else the passage's figures up to the
-    p value.
     """
-
-    def excludes_no_effect(size: EffectSize) -> bool:
-        none = 1 if size.measure in RATIOS else 0
-        return size.ci_low is None or size.ci_high is None or not size.ci_low <= none <= size.ci_high
-
-    found = []
+    ranked = []
     for row in rows:
-        asked = row.pico or Pico()
-        size = next(filter(excludes_no_effect, row.effects), None)
-        own = [
-            each.model_copy(update={"written": first_figures(each.written)}).line
-            for each in row.values
-            if each.what == "estimate"
-        ][:1] or [first_figures("; ".join(row.tested_figures))]
+        pico = row.pico or Pico()
+        size = next(filter(_excludes_no_effect, row.effects), None)
         best = BestEstimate(
             key=row.key,
-            result=asked.result,
-            figures=estimate(size) if size else "; ".join(own),
-            comparator=asked.comparator,
+            result=pico.result,
+            figures=write_estimate(size) if size else _write_figures(row),
+            comparator=pico.comparator,
             participants=row.quoted_participants if row.sample_size is not None else None,
             preclinical=row.design if row.design in _PRECLINICAL else "",
             outcome=_OUTCOMES["surrogate"] if row.surrogate else "",
@@ -198,44 +195,61 @@ def best_estimate(rows: Sequence[EvidenceRow]) -> BestEstimate | None:
         doubts = bool(best.preclinical), row.design not in _TRIALS, not row.alone, is_doubted, row.surrogate
         weak = row.comparator not in _NOTHING
         people = row.sample_size or UNREPORTED_SIZE
-        found.append(((*doubts, people < FAR_TOO_FEW, weak, size is None, -people, row.key), best))
-    return min(found, key=lambda each: each[0])[1] if found else None
+        # The key comes last, so that of equal studies the same one leads in every run.
+        rank = (*doubts, people < FAR_TOO_FEW, weak, size is None, -people, row.key)
+        ranked.append((rank, best))
+    return min(ranked, key=lambda item: item[0])[1] if ranked else None
 
 
-def pico_of(appraised: AppraisedRecord, record: Evidence) -> Pico:
+def _excludes_no_effect(size: EffectSize) -> bool:
+    """Whether an interval leaves out no effect: 1 of a ratio, 0 of a difference; so without an interval."""
+    none = 1 if size.measure in RATIOS else 0
+    return size.ci_low is None or size.ci_high is None or not size.ci_low <= none <= size.ci_high
+
+
+def _write_figures(row: EvidenceRow) -> str:
+    """Write what a study found in figures: a model's first estimate, else the passage's figures."""
+    for value in row.values:
+        if value.what == "estimate":
+            return value.model_copy(update={"written": shorten_figures(value.written)}).line
+    return shorten_figures("; ".join(row.tested_figures))
+
+
+def make_pico(appraised: AppraisedRecord, record: Evidence) -> Pico:
     """Build a record's PICO: comparator, outcome and result are those of the comparison that decides."""
     reading = appraised.reading
     trial = record.trial
-    told = appraised.told
+    shown_result = appraised.told
     role = _ROLES.get(reading.role)
     row = appraised.stance.comparison
     posted = appraised.posted.outcome if appraised.posted else None
     planned = (outcome.get("measure") for outcome in trial.primary_outcomes) if trial else iter(())
-    asked = _MATCHES[reading.match].format(reading.condition) if reading.condition else ""
-    population = ", ".join(trial.conditions) if trial else asked
+    population_asked = _MATCHES[reading.match].format(reading.condition) if reading.condition else ""
+    population = ", ".join(trial.conditions) if trial else population_asked
     return Pico(
         population=population or None,
         intervention=f"{reading.drug}, {role}" if role else reading.drug,
-        comparator=told.comparator,
+        comparator=shown_result.comparator,
         outcome=(posted or next(filter(None, planned), None)) if trial else _OUTCOMES.get(row.endpoint if row else ""),
-        result=told.result,
+        result=shown_result.result,
     )
 
 
-def trial_table(candidates: Sequence[Candidate], records: Mapping[str, Evidence]) -> list[TrialRow]:
+def tabulate_trials(candidates: Sequence[Candidate], records: Mapping[str, Evidence]) -> list[TrialRow]:
     """Return one row for each registered trial that names a candidate, by relevance."""
-    found = dict[str, list[tuple[str, AppraisedRecord]]]()
-    for drug, each in ((candidate.drug, record) for candidate in candidates for record in candidate.records):
-        if kind_of(records[each.key]) == "trial":
-            found.setdefault(each.key, []).append((drug, each))
+    results = dict[str, list[tuple[str, AppraisedRecord]]]()  # by record, of each drug
+    for candidate in candidates:
+        for record in candidate.records:
+            if kind_of(records[record.key]) == "trial":
+                results.setdefault(record.key, []).append((candidate.drug, record))
     rows = []
-    for key, own in sorted(found.items(), key=lambda each: (-records[each[0]].relevance, each[0])):
+    for key, own in sorted(results.items(), key=lambda item: (-records[item[0]].relevance, item[0])):
         data = records[key].trial or Trial()
-        posted = [
-            PostedResult(**{**dict(each.posted), "direction": each.item.direction}, drug=drug)
-            for drug, each in own
-            if each.posted
-        ]
+        posted = []
+        for drug, appraised in own:
+            if appraised.posted:
+                fields = {**dict(appraised.posted), "direction": appraised.item.direction}
+                posted.append(PostedResult(**fields, drug=drug))
         rows.append(
             TrialRow(
                 key=key,
@@ -252,61 +266,68 @@ def trial_table(candidates: Sequence[Candidate], records: Mapping[str, Evidence]
     return rows
 
 
-def search_log(dossier: Dossier) -> list[SearchLogEntry]:
+def list_searches(dossier: Dossier) -> list[SearchLogEntry]:
     """Return every query in the order asked, with its limits as far as the request was recorded."""
     entries = []
-    for found, reply in ((each, reply) for each in dossier.in_order for reply in each.replies):
-        sent = parse_qsl(urlsplit(reply.url).query)
-        filters = {name: value for name, value in sent if name in _FILTERS}
-        known: dict[str, Any] = {name: getattr(reply, name) for name in _OF_REPLY}
-        entries.append(
-            SearchLogEntry(
-                **known,
-                specialist=found.specialist,
-                iteration=found.iteration,
+    for findings in dossier.in_order:
+        for reply in findings.replies:
+            sent = parse_qsl(urlsplit(reply.url).query)
+            filters = {name: value for name, value in sent if name in _FILTERS}
+            fields: dict[str, Any] = {name: getattr(reply, name) for name in _OF_REPLY}
+            entry = SearchLogEntry(
+                **fields,
+                specialist=findings.specialist,
+                iteration=findings.iteration,
                 status=reply.status.value,
                 taken=len(reply.records),
                 found=reply.total,
+                # Some sources are asked for names in the body of a request, which no address tells.
                 filters=filters if sent or takes_names(reply.source) else None,
             )
-        )
+            entries.append(entry)
     return entries
 
 
-def flow(material: Material) -> Flow:
+def count_flow(material: Material) -> Flow:
     """Count the records from identification to inclusion."""
     identified = Counter[str]()
     excluded = Counter[str]()
-    asked = material.asked
+    question = material.asked
     for reply in material.dossier.replies:
         identified[reply.source] += len(reply.records)
-    appraised = {record.key for candidate in material.candidates for record in candidate.records}
-    aside = {record.key for candidate in material.aside for record in candidate.records} - appraised
-    read_off = {reading.key for reading in material.dossier.readings if reading.match == "other"}
+    appraised: set[str] = set()
+    for candidate in material.candidates:
+        appraised |= {record.key for record in candidate.records}
+    excluded_by_decision: set[str] = set()
+    for candidate in material.aside:
+        excluded_by_decision |= {record.key for record in candidate.records}
+    excluded_by_decision -= appraised
+    off_topic = {reading.key for reading in material.dossier.readings if reading.match == "other"}
     corrections = material.readings.corrections
-    identified["people"] = len(corrections.added_records(conditions_of(asked)))
+    identified["people"] = len(corrections.list_added(list_conditions(question)))
     versions = 0
     for record in material.pool:
         identified[record.citation.source] += record.record.fetched_as is not None
         kind = kind_of(record)
         paper = record.paper
         versions += len(paper.preprint_versions) + len(paper.earlier_versions) if paper else 0
-        word = corrections.find_exclusion(names_of(record), conditions_of(asked))
+        word = corrections.find_exclusion(list_record_names(record), list_conditions(question))
         if word is not None:
             reason = f"left out by a person: {word.reason}"
-        elif record.key in aside:
+        elif record.key in excluded_by_decision:
             reason = "on drugs that were set aside before the report"
         elif record.key in appraised:
             reason = "retracted" if paper and paper.retracted else ""
         elif kind in ENTRIES or kind == "notice":
             reason = _NO_STUDIES.get(kind, "drug or disease database entry (used for mechanisms)")
-        elif record.key in read_off or not on_condition(record, asked):
+        elif record.key in off_topic or not is_on_condition(record, question):
             reason = "not on the condition asked about"
         else:
-            reason = "names no drug asked about" if asked.names_all or asked.left_out else "names no drug"
+            reason = "names no drug asked about" if question.names_all or question.left_out else "names no drug"
         excluded[reason] += 1
     included = excluded.pop("", 0)
     screened = len(material.pool) + versions
+    # Versions were merged into the record that counts: screened with it, and not duplicates of it.
     excluded["preprint or earlier version of an included record"] = versions
     return Flow(
         identified={source: number for source, number in sorted(identified.items()) if number},

@@ -7,7 +7,7 @@ values are never parsed as markup: the result has them as plain text, or as the 
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
@@ -19,7 +19,7 @@ from markupsafe import Markup
 
 from willowbark.tools.mechanism import Step
 from willowbark.tools.reading.screening import is_addressed_to_machines
-from willowbark.tools.reading.sections import licence_of, places
+from willowbark.tools.reading.sections import get_licence, places
 from willowbark.tools.records.card import authority
 from willowbark.tools.records.evidence import Evidence
 from willowbark.tools.records.registry import title_of, web_engines
@@ -27,7 +27,7 @@ from willowbark.tools.wording import as_spelt, capital, counted, listed, short
 from willowbark.tools.works.trust import flags_of, is_unchecked
 
 from .content import ReportSection
-from .forms import record_name, url_of
+from .forms import find_url, record_name
 from .forms.blocks import (
     Block,
     Cite,
@@ -55,7 +55,7 @@ _JOURNAL = ("journal", "journal_abbreviation", "volume", "issue", "pages")
 _STYLES: tuple[Style, ...] = ("emphasis", "code", "small", "flag", "mark", "level")
 
 
-class Said(NamedTuple):
+class ReportStatement(NamedTuple):
     """What is to be said: a template's macro with its arguments."""
 
     template: str
@@ -85,41 +85,41 @@ class References:
 
     def cite(self, keys: Iterable[str]) -> Cite | str:
         """Cite records, ignoring those outside the pool; return an empty text if there are none."""
-        known = [key for key in dict.fromkeys(keys) if key in self._records]
-        numbers = [self._numbers.setdefault(key, len(self._numbers) + 1) for key in known]
+        known_keys = [key for key in dict.fromkeys(keys) if key in self._records]
+        numbers = [self._numbers.setdefault(key, len(self._numbers) + 1) for key in known_keys]
         return Cite(tuple(sorted(numbers))) if numbers else ""
 
-    def write(self, title: str, told: Iterable[Said]) -> ReportSection:
+    def write(self, title: str, statements: Iterable[ReportStatement]) -> ReportSection:
         """Write a section; its `citations` are the records first cited there."""
         start = len(self._numbers)
         blocks = list[Block]()
-        for template, macro, data, within in told:
+        for template, macro, data, within in statements:
             written = write_blocks(template, macro, self.cite, **data)
             blocks += [replace(within, blocks=written)] if within else written
         return ReportSection.of(title, blocks, list(self._numbers)[start:])
 
-    def entries(self) -> list[dict[str, Any]]:
+    def list_entries(self) -> list[dict[str, Any]]:
         """List the references, as `ReportContent.references` describes them; only what is known is in an entry."""
-        found = []
+        entries = []
         for key, number in self._numbers.items():
             record = self._records[key]
             data = record.record
             paper = record.paper
             raised = flags_of(record)
-            known: dict[str, Any] = {name: getattr(data, name) for name in _IDENTIFIERS}
-            known["web"] = [title_of(name) for name in data.found_in if name in web_engines()]
+            fields: dict[str, Any] = {name: getattr(data, name) for name in _IDENTIFIERS}
+            fields["web"] = [title_of(name) for name in data.found_in if name in web_engines()]
             own = {*authority(), record.citation.source}
-            known["agents"] = [name for name in data.found_in if name not in own]
-            known["given_by"] = data.given_by
-            known["evidence_type"] = record.evidence_type
+            fields["agents"] = [name for name in data.found_in if name not in own]
+            fields["given_by"] = data.given_by
+            fields["evidence_type"] = record.evidence_type
             if paper:
                 versions = {"preprint": paper.preprint_versions, "earlier version": paper.earlier_versions}
-                known |= {name: getattr(paper, name) for name in _JOURNAL}
-                known["versions"] = [{"relation": name, **each} for name, of in versions.items() for each in of]
-                known["published_version"] = record.is_preprint and paper.published_version
-            if licence := licence_of(record):
+                fields |= {name: getattr(paper, name) for name in _JOURNAL}
+                fields["versions"] = list(_join_versions(versions))
+                fields["published_version"] = record.is_preprint and paper.published_version
+            if licence := get_licence(record):
                 titles = list(dict.fromkeys(place.title for place in places(record)))
-                known["full_text"] = {"pmcid": data.pmcid, "licence": licence, "sections": titles}
+                fields["full_text"] = {"pmcid": data.pmcid, "licence": licence, "sections": titles}
             flags = {
                 "preprint": record.is_preprint,
                 "retracted": "retracted" in raised,
@@ -130,9 +130,16 @@ class References:
                 "contains text addressed to machines": is_addressed_to_machines(record),
             }
             entry = {"number": number, "key": key, **record.citation.model_dump()}
-            entry |= {name: each for name, each in known.items() if each}
-            found.append({**entry, "flags": [flag for flag, is_raised in flags.items() if is_raised]})
-        return found
+            entry |= {name: value for name, value in fields.items() if value}
+            entries.append({**entry, "flags": [flag for flag, is_raised in flags.items() if is_raised]})
+        return entries
+
+
+def _join_versions(versions: Mapping[str, Sequence[Mapping[str, Any]]]) -> Iterator[dict[str, Any]]:
+    """Yield a record's other versions, each with its relation to it."""
+    for relation, others in versions.items():
+        for version in others:
+            yield {"relation": relation, **version}
 
 
 @pass_context
@@ -144,44 +151,46 @@ def _insert(context: Context, value: object) -> Markup:
         return Markup("")
     inserted: list[RichText] = context["inserted"]
     nodes = value if isinstance(value, tuple) else flow(value if isinstance(value, Cite) else str(value))
+    # The text of a record may look like the template's markup; behind a placeholder nothing reads it as such.
     inserted.append(nodes)
     return Markup(f"\ue000{len(inserted) - 1}\ue001")  # noqa: S704  a number between two marks
 
 
-def _styled(style: Style, text: object) -> RichText:
+def _style_text(style: Style, text: object) -> RichText:
     return flow(Text(str(text), style)) if text else ()
 
 
-def _link(text: str, key: str, url: str = "") -> RichText:
-    return flow(Link(text, url_of(key, url)))
+def _make_link(text: str, key: str, url: str = "") -> RichText:
+    return flow(Link(text, find_url(key, url)))
 
 
-def _anchor(name: str, place: int) -> RichText:
+def _link_candidate(name: str, place: int) -> RichText:
     return flow(Link(name, f"#candidate-{place}"))
 
 
 def describe_sources(step: Step) -> dict[str, Any]:
     """Return who says a step: databases with identifiers, the numbers of sentences, and the records to cite."""
-    given = [backing for backing in step.backings if not backing.denies]
+    backings = [backing for backing in step.backings if not backing.denies]
     entries = []
-    for each in given:
-        if each.basis == "shared protein":
-            entries.append(f"what is said of {each.number}")
-        elif each.basis != "sentence":
-            score = f", score {each.score:.2f}" if each.score is not None else ""
-            entries.append(f"{title_of(each.source)}{f' {each.number}' if each.number else ''}{score}")
-    sentences = {each.key: each for each in given if each.basis == "sentence"}
+    for backing in backings:
+        if backing.basis == "shared protein":
+            entries.append(f"what is said of {backing.number}")
+        # Sentences are counted, not listed: the report has them elsewhere.
+        elif backing.basis != "sentence":
+            score = f", score {backing.score:.2f}" if backing.score is not None else ""
+            entries.append(f"{title_of(backing.source)}{f' {backing.number}' if backing.number else ''}{score}")
+    sentences = {backing.key: backing for backing in backings if backing.basis == "sentence"}
     return {
         "entries": list(dict.fromkeys(entries)),
         "sentences": len(sentences),
         "hedged": sum(sentence.hedged for sentence in sentences.values()),
-        "records": list(dict.fromkeys(each.key for each in given))[:4],
+        "records": list(dict.fromkeys(backing.key for backing in backings))[:4],
     }
 
 
 @cache
-def _environment() -> Environment:
-    made = Environment(
+def _make_environment() -> Environment:
+    environment = Environment(
         loader=FileSystemLoader(TEMPLATES),
         autoescape=True,
         undefined=StrictUndefined,
@@ -190,24 +199,24 @@ def _environment() -> Environment:
         lstrip_blocks=True,
     )
     filters: tuple[Callable[..., Any], ...] = (as_spelt, capital, listed, short)
-    made.filters |= {each.__name__: each for each in filters}
-    made.filters |= {style: partial(_styled, style) for style in _STYLES}
-    made.filters |= {"sources": describe_sources, "thousands": lambda number: f"{number:,}"}
-    made.filters |= {"day": lambda when: f"{when:%Y-%m-%d}"}
-    made.globals |= {"anchor": _anchor, "link": _link}
-    made.globals |= {each.__name__: each for each in (counted, record_name, title_of)}
-    return made
+    environment.filters |= {function.__name__: function for function in filters}
+    environment.filters |= {style: partial(_style_text, style) for style in _STYLES}
+    environment.filters |= {"sources": describe_sources, "thousands": lambda number: f"{number:,}"}
+    environment.filters |= {"day": lambda when: f"{when:%Y-%m-%d}"}
+    environment.globals |= {"anchor": _link_candidate, "link": _make_link}
+    environment.globals |= {function.__name__: function for function in (counted, record_name, title_of)}
+    return environment
 
 
 def write_blocks(template: str, macro: str, cite: Cites | None = None, **data: Any) -> tuple[Block, ...]:
     """Render a template's macro as blocks; its `cite` numbers records."""
-    return tuple(_blocks(*_render(template, macro, cite, data)))
+    return tuple(_read_blocks(*_render(template, macro, cite, data)))
 
 
 def write_lines(template: str, macro: str, **data: Any) -> list[str]:
     """Render a macro as plain text, one string per paragraph."""
     rendered, inserted = _render(template, macro, None, data)
-    return [_plain(part, inserted) for part in re.split(r"\n\s*\n", rendered) if part.strip()]
+    return [_read_plain(part, inserted) for part in re.split(r"\n\s*\n", rendered) if part.strip()]
 
 
 def write_line(template: str, macro: str, **data: Any) -> str:
@@ -217,32 +226,32 @@ def write_line(template: str, macro: str, **data: Any) -> str:
 
 def _render(template: str, macro: str, cite: Cites | None, data: dict[str, Any]) -> tuple[str, list[RichText]]:
     inserted: list[RichText] = []
-    module = _environment().get_template(f"{template}.md.j2").make_module({"inserted": inserted, "cite": cite})
+    module = _make_environment().get_template(f"{template}.md.j2").make_module({"inserted": inserted, "cite": cite})
     return str(getattr(module, macro)(**data)), inserted
 
 
-def _blocks(rendered: str, inserted: list[RichText]) -> Iterator[Block]:
+def _read_blocks(rendered: str, inserted: list[RichText]) -> Iterator[Block]:
     for part in re.split(r"\n\s*\n", rendered):
         lines = [line.strip() for line in part.splitlines() if line.strip()]
         if not lines:
             continue
         if lines[0].startswith("- "):
             items = " ".join(lines).removeprefix("- ").split(" - ")
-            yield Items(tuple(_flow(item, inserted) for item in items))
+            yield Items(tuple(_read_line(item, inserted) for item in items))
         elif " :: " in lines[0]:
             pairs = [part.partition(" :: ") for part in re.split(r"\n(?=.* :: )", "\n".join(lines))]
-            yield Pairs(tuple((_plain(name, inserted), _flow(text, inserted)) for name, _, text in pairs))
+            yield Pairs(tuple((_read_plain(name, inserted), _read_line(text, inserted)) for name, _, text in pairs))
         elif lines[0].startswith("| "):
             caption, head, *body = (line.removeprefix("| ").removesuffix(" |").split(" | ") for line in lines)
-            names = [_plain(name, inserted) for name in head]
+            names = [_read_plain(name, inserted) for name in head]
             rows = list[Row]()
             for cells in body:
                 if cells[0].startswith("> "):
-                    rows[-1] = replace(rows[-1], below=_flow(cells[0][2:], inserted))
+                    rows[-1] = replace(rows[-1], below=_read_line(cells[0][2:], inserted))
                 else:
-                    rows.append(Row(tuple(_flow(cell, inserted) for cell in cells)))
+                    rows.append(Row(tuple(_read_line(cell, inserted) for cell in cells)))
             table = Table(
-                _plain(caption[0], inserted),
+                _read_plain(caption[0], inserted),
                 tuple(name.removesuffix(" #") for name in names),
                 (Group(tuple(rows)),),
                 cast("Any", caption[1] if caption[1:] else "plain"),
@@ -250,17 +259,18 @@ def _blocks(rendered: str, inserted: list[RichText]) -> Iterator[Block]:
             )
             yield table.without_empty_columns()
         elif lines[0].startswith("~ "):
-            yield Paragraph(_flow(" ".join(lines)[2:], inserted), "small")
+            yield Paragraph(_read_line(" ".join(lines)[2:], inserted), "small")
         else:
-            yield Paragraph(_flow(" ".join(lines), inserted))
+            yield Paragraph(_read_line(" ".join(lines), inserted))
 
 
-def _plain(marked: str, inserted: list[RichText]) -> str:
-    return "".join(node.text for node in _flow(marked, inserted) if isinstance(node, Text | Cite))
+def _read_plain(marked: str, inserted: list[RichText]) -> str:
+    return "".join(node.text for node in _read_line(marked, inserted) if isinstance(node, Text | Cite))
 
 
-def _flow(marked: str, inserted: list[RichText]) -> RichText:
+def _read_line(marked: str, inserted: list[RichText]) -> RichText:
     """Replace placeholders in a template's line by their values; adjacent plain texts are merged."""
+    # Parts of a sentence that a template leaves out also leave the blank before its mark.
     line = re.sub(r" +([.,;:)])", r"\1", " ".join(marked.split()))
     nodes: list[TreeNode] = []
     for strong, text in enumerate(_STRONG.split(line)):

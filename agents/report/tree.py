@@ -5,11 +5,11 @@ page, Word document, notebook and terminal then show it.
 """
 
 from calendar import month_abbr
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
-from willowbark.tools.appraisal.certainty import size_of_comparison
+from willowbark.tools.appraisal.certainty import get_comparison_size
 from willowbark.tools.lexicon import find_widened
 from willowbark.tools.questions import parse_question
 from willowbark.tools.reading.reading import StudyDesign, ValueKind
@@ -21,7 +21,7 @@ from willowbark.tools.records.registry import gives, title_of
 from willowbark.tools.wording import counted, listed, short
 
 from ..checking.written import CheckedSentence
-from ..pictures import ForestPlot, StudyEffect, forest_plots
+from ..pictures import ForestPlot, StudyEffect, make_forest_plots
 from .content import (
     EFFICACY,
     EVENTS_NOTE,
@@ -33,10 +33,11 @@ from .content import (
     ReportContent,
     ReportSection,
     SearchLogEntry,
+    StudyLimit,
     TrialRow,
     TurnUsage,
 )
-from .forms import record_name, url_of
+from .forms import find_url, record_name
 from .forms.blocks import (
     Block,
     Cite,
@@ -90,7 +91,7 @@ _NAMES = {OTHER_CALLS: "question read, lost answers"}
 
 def first_screen(report: ReportContent) -> Section:
     """Build the first screen: the answer as a model wrote it, if one did; what code computed of it."""
-    parts = [paragraph(report.work.line)] if report.work is not None and report.work.line else []
+    parts: list[Block] = [paragraph(report.work.line)] if report.work is not None and report.work.line else []
     parts += _write_answer(report)
     for part in leave_out_told(report.summary_parts, report.written):
         is_lead = not part.label and report.written is None
@@ -101,39 +102,56 @@ def first_screen(report: ReportContent) -> Section:
     return Section("Answer", "summary", tuple(parts))
 
 
-def _write_answer(report: ReportContent) -> Iterator[Paragraph]:
-    """Write a model's answer, marked as its words; what follows it is marked as computed."""
+def _write_answer(report: ReportContent) -> Iterator[Paragraph | Items]:
+    """Write a model's answer, marked as its words: the bottom line, then a list under each heading.
+
+    What follows it is marked as computed.
+    """
     written = report.written
-    if written is None:
+    if written is None or not written.answer:
         return
     if written.warning:
         flag = "not checked" if written.unchecked else "stale"
         yield paragraph(Text(flag, "flag"), f" {written.warning}")
-    yield _written(report, written.answer, look="lead")
+    first, *headed = written.parts()
+    yield _written(report, first[1], first[0], look="lead")
+    for heading, sentences in headed:
+        yield paragraph(Text(heading, "strong"))
+        yield Items(tuple(tuple(_write_sentence(report, sentence)) for sentence in sentences))
     yield paragraph(written.provenance, look="small")
     yield paragraph(Text("computed", "mark"), " from the studies that were read, by code:", look="small")
 
 
 def _written(
-    report: ReportContent, sentences: Sequence[CheckedSentence], look: Literal["plain", "lead"] = "plain"
+    report: ReportContent,
+    sentences: Sequence[CheckedSentence],
+    heading: str = "",
+    look: Literal["plain", "lead"] = "plain",
 ) -> Paragraph:
     """Write sentences of a model as a paragraph, marked as written, each with its citations."""
     nodes: list[TreeNode] = [Text("written", "mark")]
+    nodes += flow(" ", Text(f"{heading}:", "strong")) if heading else ()
     for sentence in sentences:
-        is_stale = report.written is not None and report.written.is_stale(sentence)
-        nodes += flow(" ", Text("stale", "flag")) if is_stale else ()
-        nodes += [*flow(f" {sentence.text}"), *flow(report.cite(sentence.citations))]
+        nodes += [Text(" "), *_write_sentence(report, sentence)]
     return Paragraph(tuple(nodes), look)
 
 
-def written_mechanism(report: ReportContent) -> Section | None:
+def _write_sentence(report: ReportContent, sentence: CheckedSentence) -> Iterator[TreeNode]:
+    """Write a sentence with its citations, marked where people corrected what it rests on."""
+    if report.written is not None and report.written.is_stale(sentence):
+        yield from flow(Text("stale", "flag"), " ")
+    yield Text(sentence.text)
+    yield from flow(report.cite(sentence.citations))
+
+
+def build_written_mechanism(report: ReportContent) -> Section | None:
     """Build the paragraph on mechanisms in a model's words; None if none wrote one."""
     if report.written is None or not report.written.mechanism:
         return None
     return Section("Mechanism", "mechanism", (_written(report, report.written.mechanism),))
 
 
-def change(report: ReportContent) -> Section | None:
+def build_change(report: ReportContent) -> Section | None:
     """Build what would change the answer: in a model's words, then running trials and gaps."""
     sentences = report.written.would_change if report.written else []
     blocks: list[Block] = [_written(report, sentences)] if sentences else []
@@ -141,14 +159,14 @@ def change(report: ReportContent) -> Section | None:
     return Section("What would change the answer", "change", tuple(blocks)) if blocks else None
 
 
-def candidates(report: ReportContent) -> Section:
+def build_candidates(report: ReportContent) -> Section:
     """Build the section on candidates: repurposing candidates, approved or standard drugs."""
     if not report.candidates:
         return Section("Candidates", "candidates", write_blocks("candidates", "no_candidates", report=report))
-    with_block = rows_of_blocks(report.candidates, report.evidence_table)
+    with_block = select_block_rows(report.candidates, report.evidence_table)
     new = list[tuple[Any, ...]]()
     established = list[tuple[Any, ...]]()
-    detailed = [each for each in enumerate(report.candidates, 1) if each[1].in_detail]
+    detailed = [(place, candidate) for place, candidate in enumerate(report.candidates, 1) if candidate.in_detail]
     for place, candidate in detailed:
         rows = [row for row in report.evidence_table if row.drug == candidate.name]
         studies = [row for row in rows if candidate.stance_of(row) in ("supports", "contradicts", "missed")]
@@ -172,18 +190,20 @@ def _is_sorted(report: ReportContent) -> bool:
 
 def _count_people(studies: Sequence[EvidenceRow]) -> int:
     """Count the participants of trials together, or of the largest review if it has more: a review includes trials."""
-    sizes = [(row.design, size_of_comparison(row.sample_size, row.trial_size) or 0) for row in studies]
+    sizes = [(row.design, get_comparison_size(row.sample_size, row.trial_size) or 0) for row in studies]
     reviews = [size for design, size in sizes if design == StudyDesign.systematic_review.label]
     others = [size for design, size in sizes if design != StudyDesign.systematic_review.label]
     return max([sum(others), *reviews])
 
 
-def _in_order(report: ReportContent) -> list[tuple[int, DrugCandidate]]:
+def _order_candidates(report: ReportContent) -> list[tuple[int, DrugCandidate]]:
     """Return the candidates in table order, each with its rank in the report, from 1."""
-    return sorted(enumerate(report.candidates, 1), key=lambda each: each[1].group == "established")
+    return sorted(enumerate(report.candidates, 1), key=lambda item: item[1].group == "established")
 
 
-def rows_of_blocks(candidates: Sequence[DrugCandidate], table: Sequence[EvidenceRow]) -> dict[str, list[EvidenceRow]]:
+def select_block_rows(
+    candidates: Sequence[DrugCandidate], table: Sequence[EvidenceRow]
+) -> dict[str, list[EvidenceRow]]:
     """Select the studies for each drug's block, by drug name: those without benefit or with harm, then in support.
 
     The first drugs have a block, and some of those that failed or were withdrawn; the first of them have more studies,
@@ -191,7 +211,7 @@ def rows_of_blocks(candidates: Sequence[DrugCandidate], table: Sequence[Evidence
     """
     with_block = [*candidates[:MOST_BLOCKS], *[c for c in candidates[MOST_BLOCKS:] if _is_failing(c)][:MOST_FAILING]]
     share, rest = divmod(MOST_ROWS, max(1, len(with_block)))
-    found = dict[str, list[EvidenceRow]]()
+    rows_of = dict[str, list[EvidenceRow]]()
     for place, candidate in enumerate(with_block):
         against = {*candidate.contradicting_citations, *candidate.missed_citations}
         sides = bool(candidate.supporting_citations) + bool(against)
@@ -199,9 +219,10 @@ def rows_of_blocks(candidates: Sequence[DrugCandidate], table: Sequence[Evidence
         best = candidate.best_estimate.key if candidate.best_estimate else ""
         own = [(row, candidate.stance_of(row)) for row in table if row.drug == candidate.name]
         supporting = sorted((row for row, stance in own if stance == "supports"), key=lambda row: row.key != best)
+        # One place is left to a study in support, where there is one.
         failing = [row for row, stance in own if stance in ("contradicts", "missed")][: most - bool(supporting)]
-        found[candidate.name] = [*failing, *supporting[: most - len(failing)]]
-    return found
+        rows_of[candidate.name] = [*failing, *supporting[: most - len(failing)]]
+    return rows_of
 
 
 def _is_failing(candidate: DrugCandidate) -> bool:
@@ -223,34 +244,36 @@ def _find_limit(numbers: Sequence[int], most: int) -> int:
     return 1
 
 
-def comparison(report: ReportContent) -> Section | None:
+def build_comparison(report: ReportContent) -> Section | None:
     """Build the table of the blocks' studies side by side: effect, dose, comparator, size, tolerability.
 
     None where the small reader alone read: it has neither doses nor tolerability, and the appendix has the rest.
     """
     if _is_sorted(report):
         return None
-    shown = rows_of_blocks(report.candidates, report.evidence_table)
-    rows = [
-        (candidate.name, place, _study_link(report, row), row, *(_value_cell(row, w) for w in ("estimate", *_COMPARED)))
-        for place, candidate in _in_order(report)
-        for row in shown.get(candidate.name, ())
-    ]
+    selected = select_block_rows(report.candidates, report.evidence_table)
+    rows = list[tuple[Any, ...]]()
+    for place, candidate in _order_candidates(report):
+        for row in selected.get(candidate.name, ()):
+            values = [_make_value_cell(row, kind) for kind in ("estimate", *_COMPARED)]
+            rows.append((candidate.name, place, _link_study(report, row), row, *values))
     blocks = write_blocks("candidates", "comparison", rows=rows)
-    return Section("Comparison", "comparison", blocks) if shown else None
+    return Section("Comparison", "comparison", blocks) if selected else None
 
 
-def _value_cell(row: EvidenceRow, what: ValueKind) -> RichText:
+def _make_value_cell(row: EvidenceRow, what: ValueKind) -> RichText:
     """Build the cell of a study's values of one kind; empty without any."""
-    lines = [each.line for each in row.compared(what)]
+    lines = [value.line for value in row.compared(what)]
     return flow(points(lines, "lines") if len(lines) > 1 else lines[0]) if lines else ()
 
 
-def evidence(report: ReportContent) -> Section | None:
+def build_evidence(report: ReportContent) -> Section | None:
     """Build a block for each drug: decisive studies, failures first, and steps of its certainty."""
-    shown = rows_of_blocks(report.candidates, report.evidence_table)
+    selected = select_block_rows(report.candidates, report.evidence_table)
     blocks = list[Block]()
-    for place, candidate in ((place, each) for place, each in _in_order(report) if each.name in shown):
+    for place, candidate in _order_candidates(report):
+        if candidate.name not in selected:
+            continue
         own: list[Block] = [
             paragraph(Text(mark, "flag"), caution[caution.find(":") :])
             for mark, caution in zip(candidate.marks, candidate.cautions, strict=False)
@@ -258,8 +281,9 @@ def evidence(report: ReportContent) -> Section | None:
         rows = [row for row in report.evidence_table if row.drug == candidate.name]
         sentences = report.written.on(candidate.name) if report.written else ()
         own += [_written(report, sentences)] if sentences else []
-        own += [*_studies(report, candidate, shown[candidate.name], rows), *_forest_plots(report, place, rows)]
-        own += _mechanism(report, candidate)
+        own += _tabulate_studies(report, candidate, selected[candidate.name], rows)
+        own += _draw_forest_plots(report, place, rows)
+        own += _write_mechanism(report, candidate)
         if candidate.evidence_quality == "refuted":
             own.append(paragraph(Text("Refuted: ", "strong"), _REFUTED))
         elif candidate.supporting_citations:
@@ -270,46 +294,50 @@ def evidence(report: ReportContent) -> Section | None:
     return Section("Evidence by drug", "evidence", tuple(blocks)) if blocks else None
 
 
-def _mechanism(report: ReportContent, candidate: DrugCandidate) -> tuple[Block, ...]:
+def _write_mechanism(report: ReportContent, candidate: DrugCandidate) -> tuple[Block, ...]:
     """Write a drug's mechanism with links to the databases that give it; nothing if none does."""
     entries = [report.reference_of(key) for key in candidate.mechanism_sources]
     sources = [(str(entry["source"]), str(entry["key"]), str(entry["url"])) for entry in entries if entry]
     return write_blocks("candidates", "mechanism", c=candidate, sources=sources)
 
 
-def more_evidence(report: ReportContent) -> Section | None:
+def build_more_evidence(report: ReportContent) -> Section | None:
     """Build the appendix's section for each drug: status, studies that count with their passages, mechanism.
 
     Inconclusive ones are handed over in the table of all evidence, and of very many the weakest in support.
     """
     blocks = list[Block]()
-    ordered = _in_order(report)
-    deciding = {
-        each.name: [r for r in report.evidence_table if r.drug == each.name and each.stance_of(r) != "inconclusive"]
-        for _, each in ordered
-    }
+    ordered = _order_candidates(report)
+    deciding = {}
+    for _, candidate in ordered:
+        own_rows = [row for row in report.evidence_table if row.drug == candidate.name]
+        deciding[candidate.name] = [row for row in own_rows if candidate.stance_of(row) != "inconclusive"]
     limit = _find_limit([len(rows) for rows in deciding.values()], MOST_IN_APPENDIX)
     for place, candidate in ordered:
         rows = [row for row in report.evidence_table if row.drug == candidate.name]
         own: list[Block] = [*write_blocks("candidates", "standing", c=candidate)]
-        told = deciding[candidate.name]
-        own += _studies(report, candidate, told[:limit], told, is_whole=True)
-        beyond = len(told[limit:])
-        own += write_blocks("candidates", "rest", inconclusive=len(rows) - len(told), beyond=beyond)
+        rows_told = deciding[candidate.name]
+        own += _tabulate_studies(report, candidate, rows_told[:limit], rows_told, is_whole=True)
+        beyond = len(rows_told[limit:])
+        own += write_blocks("candidates", "rest", inconclusive=len(rows) - len(rows_told), beyond=beyond)
         own += [points(candidate.remarks)] if candidate.remarks else []
         if candidate.study_limits:
-            limits = (Quote(x.quote, f"{record_name(x.key)}, {_place(x.section)}") for x in candidate.study_limits)
-            own.append(Section("Limitations stated by its studies", f"limits-{place}", tuple(limits)))
+            limits = tuple(map(_quote_limit, candidate.study_limits))
+            own.append(Section("Limitations stated by its studies", f"limits-{place}", limits))
         if candidate.argument:
             own.append(Section(candidate.argument.title, f"mechanism-{place}", tuple(candidate.argument.blocks)))
         blocks.append(Section(f"More on {candidate.name}", f"more-{place}", tuple(own), "", "folded"))
     return Section("All evidence by drug", "more-evidence", tuple(blocks)) if blocks else None
 
 
-def _studies(
+def _quote_limit(limit: StudyLimit) -> Quote:
+    return Quote(limit.quote, f"{record_name(limit.key)}, {_describe_place(limit.section)}")
+
+
+def _tabulate_studies(
     report: ReportContent,
     candidate: DrugCandidate,
-    shown: Sequence[EvidenceRow],
+    selected: Sequence[EvidenceRow],
     rows: Sequence[EvidenceRow],
     *,
     is_whole: bool = False,
@@ -317,11 +345,12 @@ def _studies(
     """Build one table of those of a drug's studies that are shown, by stance; nothing without studies."""
     groups = []
     for stance, name in _STANCES.items():
-        found = [_study(report, candidate, row, is_whole) for row in shown if candidate.stance_of(row) == stance]
+        of_stance = [row for row in selected if candidate.stance_of(row) == stance]
+        lines = [_make_study_row(report, candidate, row, is_whole) for row in of_stance]
         every = sum(candidate.stance_of(row) == stance for row in rows)
-        of = f"{len(found)} of " if len(found) < every else ""
-        if found:
-            groups.append(Group(tuple(found), flow(Text(name, "mark"), f" {of}{counted(every, 'study')}")))
+        of = f"{len(lines)} of " if len(lines) < every else ""
+        if lines:
+            groups.append(Group(tuple(lines), flow(Text(name, "mark"), f" {of}{counted(every, 'study')}")))
     columns = ("study", "design", "result", *(("estimate", *_COMPARED) if is_whole else ()))
     whose = f"{'All studies that count' if is_whole else 'Studies'} of {candidate.name}"
     table = Table(whose, columns, tuple(groups), "records")
@@ -334,7 +363,7 @@ def _is_by_small_reader(report: ReportContent, row: EvidenceRow) -> bool:
     return readers == {"small_reader"}
 
 
-def _study(report: ReportContent, candidate: DrugCandidate, row: EvidenceRow, is_whole: bool) -> Row:
+def _make_study_row(report: ReportContent, candidate: DrugCandidate, row: EvidenceRow, is_whole: bool) -> Row:
     stance = candidate.stance_of(row)
     names = list_flags(row, stance)
     if report.work is not None and _is_by_small_reader(report, row):
@@ -342,22 +371,22 @@ def _study(report: ReportContent, candidate: DrugCandidate, row: EvidenceRow, is
     flags = list[TreeNode]()
     for name in names:
         flags += flow(" ", Text(name, "flag"))
-    trial = next((each for each in report.trials if each.key == row.key), None)
-    result = next((each.reason for each in trial.posted if each.drug == row.drug), "") if trial else ""
+    trial = next((row_of_trial for row_of_trial in report.trials if row_of_trial.key == row.key), None)
+    result = next((posted.reason for posted in trial.posted if posted.drug == row.drug), "") if trial else ""
     result = result or (row.pico.result if row.pico else None) or ""
     if trial and trial.why_stopped_kind in ("safety", "futility"):
         result = f"stopped for {trial.why_stopped_kind}: {trial.why_stopped}"
-    said = "; ".join(filter(None, (result, _PRIMARY.get(row.primary, ""), "harm reported" if row.harm else "")))
-    figures = _value_cell(row, "estimate") or flow("; ".join(row.figures))
-    values = (figures, *(_value_cell(row, what) for what in _COMPARED)) if is_whole else ()
+    text = "; ".join(filter(None, (result, _PRIMARY.get(row.primary, ""), "harm reported" if row.harm else "")))
+    figures = _make_value_cell(row, "estimate") or flow("; ".join(row.figures))
+    values = (figures, *(_make_value_cell(row, what) for what in _COMPARED)) if is_whole else ()
     return Row(
         (
-            flow(*_study_link(report, row, is_whole), *flags),
+            flow(*_link_study(report, row, is_whole), *flags),
             flow("" if row.design == StudyDesign.unknown.label else row.design),
-            flow(said),
+            flow(text),
             *values,
         ),
-        tuple(_passages(candidate, row, is_whole)),
+        tuple(_quote_passages(candidate, row, is_whole)),
     )
 
 
@@ -371,14 +400,14 @@ def list_flags(row: EvidenceRow, stance: RecordStance) -> list[str]:
         "not the drug under test": not row.tested and stance in ("supports", "contradicts"),
         f"second reader: {row.second_reader}": row.second_reader not in (None, row.direction)
         and not (row.missed_primary and row.second_reader == "contradicts"),
-        _name_word(row): row.word is not None,
+        _tell_correction(row): row.word is not None,
         "counted with another report of its trial": row.direction in ("supports", "contradicts")
         and stance == "inconclusive",
     }
     return [name for name, is_set in marks.items() if is_set]
 
 
-def _name_word(row: EvidenceRow) -> str:
+def _tell_correction(row: EvidenceRow) -> str:
     """Say on a row who corrected or saw it, and when; empty if nobody has."""
     word = row.word
     if word is None:
@@ -387,17 +416,17 @@ def _name_word(row: EvidenceRow) -> str:
     return f"{what} {' and '.join(word.by)}, {word.on}"
 
 
-def _study_link(report: ReportContent, row: EvidenceRow, is_whole: bool = False) -> RichText:
+def _link_study(report: ReportContent, row: EvidenceRow, is_whole: bool = False) -> RichText:
     """Name a study with a link and its reference; in the appendix by its title, with its record."""
     reference = report.reference_of(row.key)
-    name = _study_name(row, reference)
-    link = Link(row.title if is_whole else name, url_of(row.key, str(reference.get("url") or "")))
-    known_as = f"{name} · " if reference and name != record_name(row.key) else ""
-    by = Text(f" {known_as}{record_name(row.key)}", "small") if is_whole else ""
+    name = _write_study_name(row, reference)
+    link = Link(row.title if is_whole else name, find_url(row.key, str(reference.get("url") or "")))
+    short_name = f"{name} · " if reference and name != record_name(row.key) else ""
+    by = Text(f" {short_name}{record_name(row.key)}", "small") if is_whole else ""
     return flow(link, report.cite([row.key]), by)
 
 
-def _study_name(row: EvidenceRow, reference: Mapping[str, Any]) -> str:
+def _write_study_name(row: EvidenceRow, reference: Mapping[str, Any]) -> str:
     """Name a study by first author and year, or by title without authors."""
     if row.key.startswith("nct:"):
         return record_name(row.key)
@@ -416,7 +445,7 @@ def name_study(report: ReportContent, key: str) -> str:
     return f"{one_line(surname(str(authors[0])), 24)} {year if year.isdigit() else ''}".strip()
 
 
-def _passages(candidate: DrugCandidate, row: EvidenceRow, is_whole: bool) -> Iterator[Block]:
+def _quote_passages(candidate: DrugCandidate, row: EvidenceRow, is_whole: bool) -> Iterator[Block]:
     """Yield the passages behind a row, each once."""
     passages = [(row.sentence, row.section), (row.in_figures, row.in_figures_section)]
     passages += [(value.quote, value.section) for value in row.values if is_whole]
@@ -425,32 +454,37 @@ def _passages(candidate: DrugCandidate, row: EvidenceRow, is_whole: bool) -> Ite
     for quote, section in passages:
         line = " ".join(quote.split())
         places[line] = places.get(line) or section or ""
-    quotes = [q for q in places if q and not any(q != longer and q in longer for longer in places)]
+    quotes = [quote for quote in places if quote and not _is_within_another(quote, places)]
     for quote in quotes if is_whole else quotes[:1]:
-        yield Quote(quote if is_whole else short(quote, _LONGEST_QUOTE), _place(places[quote]))
+        yield Quote(quote if is_whole else short(quote, _LONGEST_QUOTE), _describe_place(places[quote]))
 
 
-def _place(section: str) -> str:
+def _is_within_another(quote: str, quotes: Iterable[str]) -> bool:
+    """Whether another quote holds this one whole."""
+    return any(quote != longer and quote in longer for longer in quotes)
+
+
+def _describe_place(section: str) -> str:
     """Describe a passage's location."""
     return f"{section}, full text" if section and is_full_text(section) else section
 
 
-def _forest_plots(report: ReportContent, place: int, rows: Sequence[EvidenceRow]) -> Iterator[Figure]:
-    return map(Figure, plots_of_drug(report, place, rows))
+def _draw_forest_plots(report: ReportContent, place: int, rows: Sequence[EvidenceRow]) -> Iterator[Figure]:
+    return map(Figure, draw_plots_of_drug(report, place, rows))
 
 
-def plots_of_drug(report: ReportContent, place: int, rows: Sequence[EvidenceRow]) -> list[ForestPlot]:
+def draw_plots_of_drug(report: ReportContent, place: int, rows: Sequence[EvidenceRow]) -> list[ForestPlot]:
     """Build the forest plots of one drug's rows; `place` is its rank among the candidates, from 1."""
-    effects = [
-        StudyEffect(one_line(_study_name(row, report.reference_of(row.key)), 23), row.title, row.direction, size)
-        for row in rows
-        if not row.retracted
-        for size in dict.fromkeys(row.effects)
-    ]
-    return forest_plots(rows[0].drug, place, effects) if rows else []
+    effects = []
+    for row in rows:
+        if not row.retracted:
+            name = one_line(_write_study_name(row, report.reference_of(row.key)), 23)
+            for size in dict.fromkeys(row.effects):
+                effects.append(StudyEffect(name, row.title, row.direction, size))
+    return make_forest_plots(rows[0].drug, place, effects) if rows else []
 
 
-def stored_section(section_id: str, field: Callable[[ReportContent], ReportSection | None]) -> Builder:
+def show_stored(section_id: str, field: Callable[[ReportContent], ReportSection | None]) -> Builder:
     """Return the builder of a section stored in the report as blocks."""
 
     def build(report: ReportContent) -> Section | None:
@@ -460,7 +494,7 @@ def stored_section(section_id: str, field: Callable[[ReportContent], ReportSecti
     return build
 
 
-def written_section(section_id: str, title: str) -> Builder:
+def show_written(section_id: str, title: str) -> Builder:
     """Return the builder of a section that the macro of its name in `course.md.j2` writes; none if that writes none."""
 
     def build(report: ReportContent) -> Section | None:
@@ -470,57 +504,60 @@ def written_section(section_id: str, title: str) -> Builder:
     return build
 
 
-def trials(report: ReportContent) -> Section:
+def build_trials(report: ReportContent) -> Section:
     """Build the table of registered trials."""
     title = "Registered trials"
     rows = list[tuple[TrialRow, RichText]]()
     for trial in report.trials:
-        posted = Details("Posted results and serious adverse events", tuple(posted_results(trial.posted)))
+        posted = Details("Posted results and serious adverse events", tuple(list_posted_results(trial.posted)))
         rows.append((trial, flow(posted) if trial.posted else ()))
-    asked = {entry.source for entry in report.search_log}
-    silent = sorted(asked.difference(report.sources_searched))
+    searched = {entry.source for entry in report.search_log}
+    silent = sorted(searched.difference(report.sources_searched))
     registries = [title_of(name) for name in silent if gives(name) == "trial"]
     blocks = write_blocks("candidates", "trials", rows=rows, silent=listed(registries))
-    each = Section("Each trial", "trials-each", blocks, str(len(rows)), "folded")
-    return Section(title, "trials", (each,) if rows else blocks)
+    details = Section("Each trial", "trials-each", blocks, str(len(rows)), "folded")
+    return Section(title, "trials", (details,) if rows else blocks)
 
 
-def posted_results(results: Sequence[PostedResult]) -> Iterator[Block]:
+def list_posted_results(results: Sequence[PostedResult]) -> Iterator[Block]:
     """Yield a trial's posted results on each of its drugs, and serious adverse events by group."""
     for result in results:
         yield paragraph(f"{result.drug} ", Text(result.direction, "mark"), f" {result.reason}")
         if result.sentence:
             yield Quote(result.sentence)
-    if results and (events := results[0].serious_events):
+    events = results[0].serious_events if results else []
+    if events:
         yield paragraph(f"Participants with serious adverse events ({EVENTS_NOTE}):")
         yield points(f"{e.group}: {e.affected}{'' if e.at_risk is None else f' of {e.at_risk}'}" for e in events)
 
 
-def methods(report: ReportContent) -> Section:
+def build_methods(report: ReportContent) -> Section:
     """Build the methods: flow of records, searches, decisions, cost."""
-    found = report.flow
-    sources = {title_of(source): number for source, number in found.identified.items()}
+    flow_counts = report.flow
+    sources = {title_of(source): number for source, number in flow_counts.identified.items()}
     steps = [
         ("Identified", sum(sources.values()), sources),
-        ("Duplicates removed", found.duplicates, {}),
-        ("Screened", found.screened, {}),
-        ("Excluded", sum(found.excluded.values()), found.excluded),
-        ("Included: appraised for a drug", found.included, {}),
+        ("Duplicates removed", flow_counts.duplicates, {}),
+        ("Screened", flow_counts.screened, {}),
+        ("Excluded", sum(flow_counts.excluded.values()), flow_counts.excluded),
+        ("Included: appraised for a drug", flow_counts.included, {}),
     ]
-    rows = [
-        Row((flow(name), flow(str(number)), flow("; ".join(f"{kind}: {count}" for kind, count in kinds.items()))))
-        for name, number, kinds in steps
-    ]
+    rows = []
+    for name, number, kinds in steps:
+        of_these = "; ".join(f"{kind}: {count}" for kind, count in kinds.items())
+        rows.append(Row((flow(name), flow(str(number)), flow(of_these))))
     groups = Group(tuple(rows[:2])), Group(tuple(rows[2:4])), Group(tuple(rows[4:]))
     counts = Table("Flow of records (PRISMA 2020)", ("step", "records", "of these"), groups, "flow", ("records",))
-    told = write_blocks("course", "facts", r=report)
-    facts = tuple(pair for block in told if isinstance(block, Pairs) for pair in block.pairs)
-    blocks: list[Block] = [Pairs(facts, "facts"), *report.methodology.blocks]
-    blocks += [Section("Flow of records", "flow", (counts,)), _search_log(report)]
-    return Section("Methods", "methods", (*blocks, _account(report)) if report.usage else tuple(blocks))
+    facts_written = write_blocks("course", "facts", r=report)
+    facts: list[tuple[str, RichText]] = []
+    for block in facts_written:
+        facts += block.pairs if isinstance(block, Pairs) else ()
+    blocks: list[Block] = [Pairs(tuple(facts), "facts"), *report.methodology.blocks]
+    blocks += [Section("Flow of records", "flow", (counts,)), _build_search_log(report)]
+    return Section("Methods", "methods", (*blocks, _build_account(report)) if report.usage else tuple(blocks))
 
 
-def _search_log(report: ReportContent) -> Section:
+def _build_search_log(report: ReportContent) -> Section:
     if not report.search_log:
         return Section("Search log", "log", (paragraph("No source was searched."),))
     by_source = dict[str, list[SearchLogEntry]]()
@@ -545,7 +582,7 @@ def _search_log(report: ReportContent) -> Section:
     return Section("Search log", "log", blocks, counted(len(report.search_log), "search"))
 
 
-def _account(report: ReportContent) -> Section:
+def _build_account(report: ReportContent) -> Section:
     """Build the section on tokens and cost by agent and round."""
     parts = list[tuple[str | RichText, str, list[TurnUsage]]]()
     for agent in dict.fromkeys(turn.agent for turn in report.usage):
@@ -558,71 +595,80 @@ def _account(report: ReportContent) -> Section:
     return Section("Use of the language model", "usage", write_blocks("course", "usage", parts=parts, unknown=unknown))
 
 
-def references(report: ReportContent, after: int, last: int | None) -> Section:
+def build_references(report: ReportContent, after: int, last: int | None) -> Section:
     """Build the list of references from `after` to `last`."""
-    entries = [(reference, _reference_date(str(reference["date"]))) for reference in report.references[after:last]]
-    accessed = {source: "" for each, _ in entries if gives(source := str(each["source"])) in ENTRIES}
-    for each in sorted(report.search_log, key=lambda each: each.time):
-        if each.source in accessed and each.asked_at is not None:
-            accessed[each.source] = f", accessed {each.asked_at:%Y-%m-%d}"
+    entries = [(reference, _format_date(str(reference["date"]))) for reference in report.references[after:last]]
+    accessed: dict[str, str] = {}  # of databases, whose entries change
+    for reference, _ in entries:
+        source = str(reference["source"])
+        if gives(source) in ENTRIES:
+            accessed[source] = ""
+    for search in sorted(report.search_log, key=lambda search: search.time):
+        if search.source in accessed and search.asked_at is not None:
+            accessed[search.source] = f", accessed {search.asked_at:%Y-%m-%d}"
     written = write_blocks("course", "references", entries=entries, accessed=accessed, most=_MAX_AUTHORS)
-    listed = tuple(item for block in written if isinstance(block, Items) for item in block.items)
-    block = Items(listed, "references", after + 1) if listed else paragraph("None.")
-    return Section("References", "references", (block,))
+    items: list[RichText] = []
+    for block in written:
+        items += block.items if isinstance(block, Items) else ()
+    listed_block = Items(tuple(items), "references", after + 1) if items else paragraph("None.")
+    return Section("References", "references", (listed_block,))
 
 
-def _reference_date(date: str) -> str:
+def _format_date(date: str) -> str:
     year, month, day = (*date_parts(date), 0, 0, 0)[:3]
     return " ".join(filter(None, (str(year), month_abbr[month], str(day or "")))) if year else "[date unknown]"
 
 
 SECTIONS: tuple[Builder, ...] = (
     first_screen,
-    stored_section("answer", lambda report: report.answer),
-    candidates,
-    comparison,
-    evidence,
-    stored_section("clinical", lambda report: report.clinical_findings),
-    written_mechanism,
-    written_section("disease-in-brief", "Disease mechanism in brief"),
-    written_section("corrections", "Corrected by people"),
-    written_section("decision", "Who decided on the candidates"),
-    change,
-    written_section("methods-in-brief", "Methods in brief"),
-    written_section("limitations", "Limitations"),
+    show_stored("answer", lambda report: report.answer),
+    build_candidates,
+    build_comparison,
+    build_evidence,
+    show_stored("clinical", lambda report: report.clinical_findings),
+    build_written_mechanism,
+    show_written("disease-in-brief", "Disease mechanism in brief"),
+    show_written("corrections", "Corrected by people"),
+    show_written("decision", "Who decided on the candidates"),
+    build_change,
+    show_written("methods-in-brief", "Methods in brief"),
+    show_written("limitations", "Limitations"),
 )
 """Builders of the report's sections, in order; the references follow."""
 APPENDIX: tuple[Builder, ...] = (
-    more_evidence,
-    stored_section("safety", lambda report: report.safety),
-    stored_section("disease-mechanism", lambda report: report.disease_mechanism),
-    stored_section("mechanistic", lambda r: r.mechanistic_findings if r.candidates or not r.answer else None),
-    trials,
-    written_section("judged", "What the judge made of it"),
-    written_section("writing", "What became of the written sentences"),
-    methods,
+    build_more_evidence,
+    show_stored("safety", lambda report: report.safety),
+    show_stored("disease-mechanism", lambda report: report.disease_mechanism),
+    show_stored("mechanistic", lambda r: r.mechanistic_findings if r.candidates or not r.answer else None),
+    build_trials,
+    show_written("judged", "What the judge made of it"),
+    show_written("writing", "What became of the written sentences"),
+    build_methods,
 )
 """Builders of the appendix, in order; references cited only there follow."""
 
 
-def document(report: ReportContent) -> ReportTree:
+def build_document(report: ReportContent) -> ReportTree:
     """Build the whole tree."""
     when = f"{report.generated_at:%Y-%m-%d %H:%M} UTC"
     tokens = "tokens used" if report.usage else "tokens, estimated"
     sources = report.library or ", ".join(map(title_of, report.sources_searched)) or "none answered"
     generated = f"Generated {when} by Willowbark · {tokens}: {report.tokens_used:,} · sources: {sources}"
     main = [section for build in SECTIONS if (section := build(report)) is not None]
+    # What only the appendix cites is listed there, numbered on from the main part.
     cited = max((max(node.numbers) for node in spans(tuple(main)) if isinstance(node, Cite)), default=0)
     appended = [section for build in APPENDIX if (section := build(report)) is not None]
     if len(report.references) > cited:
-        appended.append(replace(references(report, cited, None), title="Further references", id="more-references"))
+        appended.append(
+            replace(build_references(report, cited, None), title="Further references", id="more-references")
+        )
     return ReportTree(
         report.title,
         _show_question(report),
         (paragraph(f"{when} · {report.disclaimer}", look="small"),),
-        (*main, references(report, 0, cited)),
+        (*main, build_references(report, 0, cited)),
         (paragraph(generated, look="small"),),
-        Section("Appendix", "appendix", tuple(replace(each, look="folded") for each in appended)),
+        Section("Appendix", "appendix", tuple(replace(section, look="folded") for section in appended)),
     )
 
 
@@ -630,12 +676,14 @@ def _show_question(report: ReportContent) -> str:
     """Return the question as it was asked, with what was understood, if a model or rules put it into other words."""
     question = report.research_question
     understood = parse_question(question).understood or (question if report.asked_as else "")
-    asked = report.asked_as or question
+    typed = report.asked_as or question
     notes = [f"understood as “{understood}”"] if understood else []
     notes += [f"answered for all forms of {whole}, not {form} alone" for form, whole in find_widened(question).items()]
-    return f"{asked} ({'; '.join(notes)})" if notes else asked
+    return f"{typed} ({'; '.join(notes)})" if notes else typed
 
 
-def brief(report: ReportContent) -> ReportTree:
+def build_brief(report: ReportContent) -> ReportTree:
     """Build only the first screen and the tables of candidates, for interfaces that show the rest separately."""
-    return replace(document(report), sections=(first_screen(report), candidates(report)), closing=(), appendix=None)
+    return replace(
+        build_document(report), sections=(first_screen(report), build_candidates(report)), closing=(), appendix=None
+    )

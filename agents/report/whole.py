@@ -14,9 +14,9 @@ from willowbark.tools.records.enclosure import enclose_lines, escape, new_marker
 from willowbark.tools.records.registry import title_of
 from willowbark.tools.wording import listed
 
-from ..findings import DIRECTIONS, NOT_RATED, EvidenceDigest, EvidenceLine, describe_study, order_lines
+from ..findings import DIRECTIONS, NOT_RATED, EvidenceDigest, EvidenceLine, describe_study, sort_lines
 from .content import NOT_REPORTED, ReportContent
-from .forms import record_name, url_of
+from .forms import find_url, record_name
 
 MOST_QUOTE = 700  # characters of a study's passage; whole sentences, the first at least
 MOST_CAUTIONS = 8
@@ -24,6 +24,8 @@ MOST_GAPS = 6
 MOST_CORRECTIONS = 5
 _MOST_NAMED = 8
 _KEYS = ("url:", "pmid:", "doi:", "nct:", "pmcid:")
+_BY_RECORD = re.compile(r"(?P<text>.+); PMID (?P<number>\d+)")
+"""A caution of a curated table that names the publication where it was read."""
 _CUT = re.compile("“([^“”]*)…”")
 
 
@@ -63,14 +65,14 @@ class WholeAnswer(EvidenceDigest, frozen=True, extra="forbid"):
 
     def as_markdown(self) -> str:
         """Format the answer for people."""
-        told = [super().as_markdown()]
-        told += [
+        lines = [super().as_markdown()]
+        lines += [
             f"- Caution, **{escape(caution.drug)}**: {escape(caution.text)}{_cite(caution)}"
             for caution in self.cautions
         ]
-        told += [f"- Corrected by people: {escape(line)}" for line in self.corrected]
-        told += [f"- Gap: {escape(gap)}" for gap in self.gaps]
-        return "\n".join([*told, "", *filter(None, (escape(self.provenance), self.disclaimer))])
+        lines += [f"- Corrected by people: {escape(line)}" for line in self.corrected]
+        lines += [f"- Gap: {escape(gap)}" for gap in self.gaps]
+        return "\n".join([*lines, "", *filter(None, (escape(self.provenance), self.disclaimer))])
 
 
 def _cite(caution: Caution) -> str:
@@ -87,13 +89,13 @@ def take_sentences(text: str, most: int) -> str:
     line = " ".join(visible(text).split())
     if len(line) <= most:
         return line
-    taken = ""
+    fitting = ""
     for sentence in sentences(line):
-        longer = f"{taken} {sentence}".strip()
-        if taken and len(longer) > most:
+        longer = f"{fitting} {sentence}".strip()
+        if fitting and len(longer) > most:
             break
-        taken = longer
-    return f"{taken} […]" if len(taken) < len(line) else taken
+        fitting = longer
+    return f"{fitting} […]" if len(fitting) < len(line) else fitting
 
 
 def whole_answer(report: ReportContent, most_bytes: int) -> WholeAnswer:
@@ -119,7 +121,7 @@ def whole_answer(report: ReportContent, most_bytes: int) -> WholeAnswer:
     lines = list(_list_lines(report))
     drugs = list(dict.fromkeys(line.drug for line in lines))
     chosen = list[EvidenceLine]()
-    for line in order_lines(lines):
+    for line in sort_lines(lines):
         larger = _with_lines(bare, [*chosen, line], lines, drugs)
         if max(len(larger.model_dump_json().encode()), len(larger.as_text().encode())) <= most_bytes:
             chosen.append(line)
@@ -132,7 +134,7 @@ def _list_written(report: ReportContent) -> list[str]:
     if written is None or not written.answer:
         return []
     warning = [written.warning] if written.warning else []
-    return [*warning, *(sentence.text for sentence in written.answer), f"({written.provenance})"]
+    return [*warning, *written.lines(), f"({written.provenance})"]
 
 
 def _make_whole(text: str, report: ReportContent) -> str:
@@ -151,12 +153,12 @@ def _make_whole(text: str, report: ReportContent) -> str:
 def _with_lines(
     bare: WholeAnswer, chosen: Sequence[EvidenceLine], every: Sequence[EvidenceLine], drugs: Sequence[str]
 ) -> WholeAnswer:
-    shown = {line.drug for line in chosen}
+    drugs_chosen = {line.drug for line in chosen}
     return bare.model_copy(
         update={
             "lines": sorted(chosen, key=lambda line: drugs.index(line.drug)),
             "left_off": len(every) - len(chosen),
-            "drugs_left_off": [drug for drug in drugs if drug not in shown][:_MOST_NAMED],
+            "drugs_left_off": [drug for drug in drugs if drug not in drugs_chosen][:_MOST_NAMED],
         }
     )
 
@@ -173,14 +175,20 @@ def _list_cautions(report: ReportContent) -> Iterator[Caution]:
     """List the cautions of the drugs that the report names, those that lead first, each with what says so."""
     for candidate in report.candidates:
         for caution in candidate.cautions:
-            text, found, tail = caution.rpartition(" (")
-            key = tail.removesuffix(")")
-            is_cited = bool(found) and tail.endswith(")") and key.startswith(_KEYS)
-            if is_cited:
-                url = url_of(key, str(report.reference_of(key).get("url") or "")) or ""
-                yield Caution(drug=candidate.name, text=text, source=key, url=url)
-            else:
-                yield Caution(drug=candidate.name, text=caution)
+            text, key = _split_source(caution)
+            url = find_url(key, str(report.reference_of(key).get("url") or "")) or "" if key else ""
+            yield Caution(drug=candidate.name, text=text, source=key, url=url)
+
+
+def _split_source(caution: str) -> tuple[str, str]:
+    """Split a caution into its words and the key of what says so, empty for an entry that names a table alone."""
+    by_record = _BY_RECORD.fullmatch(caution)
+    if by_record:
+        return by_record["text"], f"pmid:{by_record['number']}"
+    text, opening, tail = caution.rpartition(" (")
+    key = tail.removesuffix(")")
+    is_cited = bool(opening) and tail.endswith(")") and key.startswith(_KEYS)
+    return (text, key) if is_cited else (caution, "")
 
 
 def _list_lines(report: ReportContent) -> Iterator[EvidenceLine]:

@@ -12,10 +12,10 @@ from willowbark.tools.reading.reading import StudyDesign, ValueKind
 
 from ..pictures.panels import ComparedEffect
 from ..pictures.strip import StripAxis
-from .charts import ratios_of_study
+from .charts import list_ratios
 from .content import DrugCandidate, EvidenceRow, RecordStance, ReportContent
 from .forms.blocks import Link, RichText, Table, Text
-from .tree import candidates, list_flags, name_study
+from .tree import build_candidates, list_flags, name_study
 
 MOST_DRAWN = 4  # studies of a drug; the table of studies has all
 _MOST_DOSES = 3
@@ -81,7 +81,10 @@ class Workbench:
     def columns(self) -> tuple[str, ...]:
         """Columns of studies that hold something in any line, in order."""
         names = ("design", "year", "people", "against", "dose", "estimate")
-        return tuple(name for name in names if any(getattr(line, name) for line in self.studies))
+        return tuple(name for name in names if self._has_any(name))
+
+    def _has_any(self, column: str) -> bool:
+        return any(getattr(line, column) for line in self.studies)
 
     @property
     def is_drawn(self) -> bool:
@@ -103,7 +106,7 @@ def make_workbench(report: ReportContent) -> Workbench:
     """Return the drugs of a report's tables, and all studies of its evidence, in its order."""
     by_record = dict[tuple[str, str], list[ComparedEffect]]()
     for study in report.studies:
-        for effect in ratios_of_study(report, study):
+        for effect in list_ratios(report, study):
             by_record.setdefault((effect.key, effect.drug), []).append(effect)
     studies = tuple(_make_lines(report, by_record))
     axis = StripAxis.of(line.drawn for line in studies if line.drawn)
@@ -149,7 +152,7 @@ def _join_values(row: EvidenceRow, what: ValueKind) -> str:
 def _list_drugs(report: ReportContent, studies: Sequence[StudyLine]) -> Iterable[DrugLine]:
     """Take the drugs from the report's own tables, so that both say the same."""
     by_name = {candidate.name: candidate for candidate in report.candidates}
-    for table in candidates(report).blocks:
+    for table in build_candidates(report).blocks:
         if not isinstance(table, Table):
             continue
         for row in table.rows:

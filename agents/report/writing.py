@@ -9,20 +9,20 @@ from typing import Any
 from pydantic import BaseModel, Field
 
 from willowbark.agents.autogen import CancellationToken, ChatCompletionClient, RequestUsage
-from willowbark.tools.appraisal.candidates import Candidate, select_shown
+from willowbark.tools.appraisal.candidates import Candidate, select_for_display
 from willowbark.tools.lexicon import canonical_drug
-from willowbark.tools.reading.sections import excerpted, places
+from willowbark.tools.reading.sections import make_excerpt, places
 from willowbark.tools.reading.text import sentences
 from willowbark.tools.records.enclosure import enclose_lines, new_marker
 from willowbark.tools.records.evidence import Evidence
 from willowbark.tools.records.registry import kind_of
 
 from ..approval import Approval
-from ..asking import Aids, add_usage, analyst_name, ask, ask_to_mend, reads_requests, to_ask
+from ..asking import Aids, add_usage, ask, ask_to_mend, make_messages, name_analyst, reads_requests
 from ..asking.batches import AT_ONCE
 from ..asking.claims import Verdicts, verify
 from ..asking.drafts import ClaimDraft, ReportDraft
-from ..assessment import SHOWN_CANDIDATES, SHOWN_LINE, SHOWN_READINGS, reading_line, shown_records
+from ..assessment import LONGEST_LINE, MOST_CANDIDATES, MOST_READINGS, make_reading_line, select_records
 
 PART = 20  # most readings of a draft on several candidates
 MAX_DRAFTED = 12  # candidates for a model to write on, and those that failed; tables alone show the others
@@ -48,8 +48,8 @@ class DraftRequest(BaseModel, frozen=True, extra="forbid"):
     @property
     def text(self) -> str:
         """The request as text: readings with their supporting sentences, without abstracts."""
-        shown = self.candidates[:SHOWN_CANDIDATES]
-        appraised = [f"- {candidate.line[:SHOWN_LINE]}" for candidate in shown]
+        shown = self.candidates[:MOST_CANDIDATES]
+        appraised = [f"- {candidate.line[:LONGEST_LINE]}" for candidate in shown]
         aside = f"Set aside by decision, make no claim on: {', '.join(self.set_aside)}"
         return "\n".join(
             [
@@ -64,10 +64,10 @@ class DraftRequest(BaseModel, frozen=True, extra="forbid"):
 
     def _lines(self) -> Iterator[dict[str, Any]]:
         by_key = {record.key: record for record in self.records}
-        for candidate in self.candidates[:SHOWN_CANDIDATES]:
+        for candidate in self.candidates[:MOST_CANDIDATES]:
             told = [record for record in candidate.records if record.sentence and record.key in by_key]
-            for each in told[:SHOWN_READINGS]:
-                line = {**reading_line(candidate, each), "passage": each.sentence}
+            for each in told[:MOST_READINGS]:
+                line = {**make_reading_line(candidate, each), "passage": each.sentence}
                 yield {**line, "full_text": more} if (more := _results(by_key[each.key])) else line
             for key in candidate.drug_records:
                 if key in by_key:
@@ -135,7 +135,7 @@ class Writing:
         for reason in dict.fromkeys(failure for part in parts for failure in part.failures):
             alike = [part for part in parts if reason in part.failures]
             drugs = [candidate.drug for part in alike for candidate in part.request.candidates]
-            instead = dict.fromkeys(f"; {analyst_name(part.by)} answered instead" for part in alike if part.by)
+            instead = dict.fromkeys(f"; {name_analyst(part.by)} answered instead" for part in alike if part.by)
             on = "" if len(alike) == len(parts) else f", on {', '.join(drugs)}"
             self.notes.append(f"{self.name}: {reason}{on}{''.join(instead)}")
         for part in parts:
@@ -153,14 +153,14 @@ class Writing:
             candidates=self.candidates,
             set_aside=[one.name for one in self.approval.set_aside],
             pool=len(self.pool),
-            records=[excerpted(record) for record in shown_records(self.pool, self.candidates)],
+            records=[make_excerpt(record) for record in select_records(self.pool, self.candidates)],
         )
         if at_once:
             return [whole]
         groups = list[list[Candidate]]()
         room = 0
-        for candidate in select_shown(self.candidates, MAX_DRAFTED):
-            size = min(SHOWN_READINGS, sum(bool(record.sentence) for record in candidate.records))
+        for candidate in select_for_display(self.candidates, MAX_DRAFTED):
+            size = min(MOST_READINGS, sum(bool(record.sentence) for record in candidate.records))
             if size > room:
                 groups.append([])
                 room = PART
@@ -184,7 +184,7 @@ class Writing:
                 return None
             return f"claims: empty, though records speak for or against {', '.join(decided[:5])}"
 
-        asked = partial(to_ask, self.system_message, request.text, source=self.name)
+        asked = partial(make_messages, self.system_message, request.text, source=self.name)
         part = _Part(request)
         left = list(clients)
         while left:

@@ -20,6 +20,7 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -37,7 +38,7 @@ from benchmarks.training.word_heads import learn_words
 
 from willowbark.tools.reading.document import Document
 from willowbark.tools.reading.fields import CONDITION_ROLES, FIELDS
-from willowbark.tools.reading.learned import ROLE, SHOWN
+from willowbark.tools.reading.learned import ROLE, THRESHOLD
 from willowbark.tools.reading.pooled import load_pooled
 from willowbark.tools.reading.view import Pieces, View
 from willowbark.tools.reading.words import WordHead
@@ -71,9 +72,10 @@ def train(sources: Sequence[Source], plan: Plan, out: Path, *, closing: bool) ->
     load_base(network, base, vocabulary.kept, vocabulary.names)
     Fit(network, plan, out, _say).fit(parts["training"], parts["development"], pieces)
     refine_roles(network, parts["training"], plan, _say)
-    read = [pair for case in parts["training"] for pair in case.pairs if "verdict" in pair.values]
-    truth = np.array([pair.values["verdict"] for pair in read])
-    words = learn_words([pair.words for pair in read], truth, np.array([pair.weight for pair in read], np.float32))
+    all_pairs = chain.from_iterable(case.pairs for case in parts["training"])
+    pairs = [pair for pair in all_pairs if "verdict" in pair.values]
+    truth = np.array([pair.values["verdict"] for pair in pairs])
+    words = learn_words([pair.words for pair in pairs], truth, np.array([pair.weight for pair in pairs], np.float32))
     words = WordHead.load(words.store())
     predictions = predict(network, parts["development"])
     verdicts = list_verdicts(predictions, words)
@@ -115,27 +117,27 @@ def _split(cases: Sequence[RecordCase]) -> dict[str, list[RecordCase]]:
 
 
 def _count_labels(sources: Sequence[Source]) -> dict[str, int]:
-    counts = Counter(ask.source for source in sources for ask in source.asks)
+    counts = Counter(ask.source for ask in chain.from_iterable(source.asks for source in sources))
     return dict(sorted(counts.items()))
 
 
 def settle_roles(network: Network, cases: Sequence[RecordCase]) -> float:
     """Return the least probability from which on the part of a condition is told rightly often enough."""
-    read = [(row.roles, chances) for _, row, chances in predict_roles(network, cases) if len(row.roles) == 1]
-    if not read:
+    rows = [(row.roles, chances) for _, row, chances in predict_roles(network, cases) if len(row.roles) == 1]
+    if not rows:
         return 1.0
-    hits = np.array([CONDITION_ROLES[chances.argmax()] in roles for roles, chances in read])
-    return find_least(np.array([chances.max() for _, chances in read]), hits, ROLE_RIGHT)
+    hits = np.array([CONDITION_ROLES[chances.argmax()] in roles for roles, chances in rows])
+    return find_least(np.array([chances.max() for _, chances in rows]), hits, ROLE_RIGHT)
 
 
 def score_roles(network: Network, cases: Sequence[RecordCase]) -> dict[str, Any]:
     """Return how many roles of conditions are told rightly, where a reader told one."""
-    read = [(row.roles, chances) for _, row, chances in predict_roles(network, cases) if len(row.roles) == 1]
-    hits = [CONDITION_ROLES[chances.argmax()] in roles for roles, chances in read]
-    targets = [(chances[:2].sum() > 0.5) == (not roles.isdisjoint(CONDITION_ROLES[:2])) for roles, chances in read]
-    if not read:
+    rows = [(row.roles, chances) for _, row, chances in predict_roles(network, cases) if len(row.roles) == 1]
+    hits = [CONDITION_ROLES[chances.argmax()] in roles for roles, chances in rows]
+    targets = [(chances[:2].sum() > 0.5) == (not roles.isdisjoint(CONDITION_ROLES[:2])) for roles, chances in rows]
+    if not rows:
         return {}
-    return {"roles": len(read), "role of condition": np.mean(hits).round(4), "target or not": np.mean(targets).round(4)}
+    return {"roles": len(rows), "role of condition": np.mean(hits).round(4), "target or not": np.mean(targets).round(4)}
 
 
 def write_weights(trained: Trained, cases: Sequence[RecordCase], path: Path) -> bytes:
@@ -147,8 +149,8 @@ def write_weights(trained: Trained, cases: Sequence[RecordCase], path: Path) -> 
         **list_heads(network),
         **trained.words.store(),
         "join": trained.settled.powers,
-        **{f"{SHOWN}{name}": np.array(least, np.float32) for name, least in trained.settled.shown.items()},
-        f"{SHOWN}{ROLE}": np.array(trained.role_from, np.float32),
+        **{f"{THRESHOLD}{name}": np.array(least, np.float32) for name, least in trained.settled.shown.items()},
+        f"{THRESHOLD}{ROLE}": np.array(trained.role_from, np.float32),
     }
     np.savez_compressed(path, **arrays)
     return path.read_bytes()

@@ -3,11 +3,12 @@
 import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import repeat
 from typing import Any
 
 import numpy as np
 import torch
-from benchmarks.training.cases import PairCase, RecordCase
+from benchmarks.training.cases import ConditionCase, PairCase, RecordCase
 from benchmarks.training.steady import SHARE, SteadyRecord, add_harmless
 from torch import Tensor
 
@@ -17,21 +18,21 @@ from willowbark.tools.reading.cut import (
     SENTENCE_FLAGS,
     CutRecord,
     Place,
-    flag_condition,
-    flag_pair,
-    flag_sentences,
+    list_condition_flags,
+    list_pair_flags,
+    list_sentence_flags,
 )
 from willowbark.tools.reading.fields import CONDITION_ROLES, FIELDS
 from willowbark.tools.reading.view import Pieces
 
-NOT_TOLD = -1
+MISSING = -1
 SORTED = 30
 """So many batches at a time are made of records of about the same length."""
 
 
 @dataclass
 class Batch:
-    """A batch as the network reads it; what is not told is `NOT_TOLD`."""
+    """A batch as the network reads it; what is not told is `MISSING`."""
 
     pieces: Tensor
     present: Tensor
@@ -78,7 +79,7 @@ def order_cases(cases: Sequence[RecordCase], size: int, seed: int) -> list[list[
     return batches
 
 
-def _steady(case: RecordCase, pieces: Pieces, source: random.Random) -> RecordCase:
+def _add_steady_sentences(case: RecordCase, pieces: Pieces, source: random.Random) -> RecordCase:
     """Return a record with harmless sentences among its own, with the places of everything in it."""
     steady: SteadyRecord = add_harmless(case.record, pieces, source)
     pairs = tuple(
@@ -96,7 +97,7 @@ def _steady(case: RecordCase, pieces: Pieces, source: random.Random) -> RecordCa
 def make_batch(cases: Sequence[RecordCase], pieces: Pieces | None = None, source: random.Random | None = None) -> Batch:
     """Make a batch; with a source of chance, drugs get signs at random and some records harmless sentences."""
     if source is not None and pieces is not None:
-        cases = [_steady(case, pieces, source) if source.random() < SHARE else case for case in cases]
+        cases = [_add_steady_sentences(case, pieces, source) if source.random() < SHARE else case for case in cases]
     return _Maker(cases, source).make()
 
 
@@ -111,14 +112,17 @@ class _Maker:
         self.names: dict[tuple[int, ...], int] = {}
 
     def make(self) -> Batch:
-        pairs = [(at, pair) for at, case in enumerate(self.cases) for pair in case.pairs]
-        conditions = [(at, row) for at, case in enumerate(self.cases) for row in case.conditions]
-        pair_names = [self._name(pair.pair.condition.name) for _, pair in pairs]
-        condition_names = [self._name(row.condition.name) for _, row in conditions]
+        pairs: list[tuple[int, PairCase]] = []
+        conditions: list[tuple[int, ConditionCase]] = []
+        for at, case in enumerate(self.cases):
+            pairs += zip(repeat(at), case.pairs)
+            conditions += zip(repeat(at), case.conditions)
+        pair_names = [self._number_name(pair.pair.condition.name) for _, pair in pairs]
+        condition_names = [self._number_name(row.condition.name) for _, row in conditions]
         pieces, present = _pad([self._draw(record) for record in self.records])
         names, names_present = _pad(list(self.names) or [(0,)])
         sentence_at, sentence_present = self._place_sentences()
-        flags = [flag_pair(self.records[at], pair.pair) for at, pair in pairs]
+        flags = [list_pair_flags(self.records[at], pair.pair) for at, pair in pairs]
         return Batch(
             pieces=pieces,
             present=present,
@@ -138,14 +142,14 @@ class _Maker:
             condition_mean=self._average([(at, row.condition.places) for at, row in conditions]),
             condition_name=torch.tensor(condition_names, dtype=torch.long),
             condition_flags=torch.tensor(
-                [flag_condition(self.records[at], row.condition) for at, row in conditions], dtype=torch.float32
+                [list_condition_flags(self.records[at], row.condition) for at, row in conditions], dtype=torch.float32
             ).reshape(len(conditions), CONDITION_FLAGS),
             fields={
-                name: torch.tensor([pair.values.get(name, NOT_TOLD) for _, pair in pairs], dtype=torch.long)
+                name: torch.tensor([pair.values.get(name, MISSING) for _, pair in pairs], dtype=torch.long)
                 for name in FIELDS
             },
             sentence=torch.tensor(
-                [NOT_TOLD if pair.sentence is None else pair.sentence for _, pair in pairs], dtype=torch.long
+                [MISSING if pair.sentence is None else pair.sentence for _, pair in pairs], dtype=torch.long
             ),
             weight=torch.tensor([pair.weight for _, pair in pairs], dtype=torch.float32),
             roles=torch.tensor(
@@ -155,7 +159,7 @@ class _Maker:
             cases=[(self.cases[at].pmid, pair) for at, pair in pairs],
         )
 
-    def _name(self, name: tuple[int, ...]) -> int:
+    def _number_name(self, name: tuple[int, ...]) -> int:
         return self.names.setdefault(name, len(self.names))
 
     def _draw(self, record: CutRecord) -> list[int]:
@@ -192,12 +196,12 @@ class _Maker:
     def _flag_sentences(self, pairs: Sequence[tuple[int, PairCase]]) -> Tensor:
         flags = np.zeros((len(pairs), self.most, SENTENCE_FLAGS), np.float32)
         for row, (at, pair) in enumerate(pairs):
-            own = flag_sentences(self.records[at], pair.pair)
+            own = list_sentence_flags(self.records[at], pair.pair)
             flags[row, : len(own)] = own
         return torch.from_numpy(flags)
 
     def _list_purposes(self) -> Tensor:
-        purposes = np.full((len(self.cases), self.most), NOT_TOLD, np.int64)
+        purposes = np.full((len(self.cases), self.most), MISSING, np.int64)
         for at, case in enumerate(self.cases):
             for sentence, purpose in case.purposes.items():
                 purposes[at, sentence] = purpose

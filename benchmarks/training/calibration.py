@@ -34,12 +34,12 @@ class Settled(NamedTuple):
 
 def list_verdicts(predictions: Sequence[Prediction], head: WordHead) -> Verdicts:
     """List what is told of labelled pairs."""
-    read = [row for row in predictions if "verdict" in row.case.values]
+    rows = [row for row in predictions if "verdict" in row.case.values]
     return Verdicts(
-        np.array([row.case.values["verdict"] for row in read], np.int64),
-        np.array([row.case.ask.is_sure for row in read], bool),
-        np.array([row.fields["verdict"] for row in read], np.float32),
-        np.array([head.tell(row.case.words) for row in read], np.float32),
+        np.array([row.case.values["verdict"] for row in rows], np.int64),
+        np.array([row.case.ask.is_sure for row in rows], bool),
+        np.array([row.fields["verdict"] for row in rows], np.float32),
+        np.array([head.tell(row.case.words) for row in rows], np.float32),
     )
 
 
@@ -72,9 +72,9 @@ def describe(verdicts: Verdicts, settled: Settled) -> dict[str, Any]:
     }
     for name, least in settled.shown.items():
         at = FIELDS["verdict"].index(name)
-        shown = (chosen == at) & (joined[:, at] >= least)
+        is_shown = (chosen == at) & (joined[:, at] >= least)
         figures[f"{name} told"] = _describe_share(chosen == at, verdicts.truth == at)
-        figures[f"{name} shown"] = _describe_share(shown, verdicts.truth == at)
+        figures[f"{name} shown"] = _describe_share(is_shown, verdicts.truth == at)
     return figures
 
 

@@ -9,12 +9,13 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from benchmarks.labels import FOLDER, bucket_of, is_apart, labels, read_lines
-from benchmarks.public_trials import ANOTHER, MET, read_trials
+from benchmarks.labels import FOLDER, draw_bucket, is_apart, labels, read_lines
+from benchmarks.public_trials import ANOTHER, OUTCOME_MET, read_trials
 from benchmarks.study_verdicts import is_open
 from benchmarks.training.studies import list_drug_labels
 from numpy.typing import NDArray
@@ -161,9 +162,9 @@ def _add_study(source: Source, label: Mapping[str, Any]) -> None:
     for condition in label["conditions"]:
         role = condition["role"]
         source.roles[condition["name"]] = role if role in CONDITION_ROLES else "mention"
-    read = {(ask.drug, ask.condition) for ask in source.asks}
+    labelled = {(ask.drug, ask.condition) for ask in source.asks}
     for row in list_drug_labels(label):
-        is_read = (row.drug, row.condition) in read
+        is_read = (row.drug, row.condition) in labelled
         values = {"alone": row.values["alone"]} if is_read and "alone" in row.values else row.values
         if not is_read or values is not row.values:
             start = None if is_read else row.start
@@ -172,18 +173,18 @@ def _add_study(source: Source, label: Mapping[str, Any]) -> None:
 
 def _add_views(source: Source, reading: Mapping[str, Any]) -> None:
     """Add the verdicts of a whole reading, on conditions that the lexicon finds; those of single drugs stand."""
-    read = {(ask.drug, ask.condition) for ask in source.asks}
+    labelled = {(ask.drug, ask.condition) for ask in source.asks}
     for view in reading["says"]:
         names = find_known_conditions(view["condition"])
         drug = canonical_drug(view["drug"])
-        if names and drug and (drug, names[0].name) not in read:
+        if names and drug and (drug, names[0].name) not in labelled:
             values = {"verdict": view["verdict"], "role": view["role"]}
             source.asks.append(Ask(drug, names[0].name, values, None, bool(reading["sure"]), "readings"))
 
 
 def is_closing_trial(pmid: str) -> bool:
     """Whether a paper with a registered p value is kept apart: one in two."""
-    return bucket_of(f"registered{pmid}", 2) == 0
+    return draw_bucket(f"registered{pmid}", 2) == 0
 
 
 def _read_registered(folder: Path, by_pmid: Mapping[str, Source]) -> Iterator[Source]:
@@ -196,17 +197,17 @@ def _read_registered(folder: Path, by_pmid: Mapping[str, Source]) -> Iterator[So
         source = by_pmid.get(pmid) or Source(pmid, trial.title, trial.text)
         source.is_closing |= is_closing_trial(pmid)
         if trial.label != ANOTHER and trial.drug and trial.condition:
-            primary = "met" if trial.label == MET else "not_met"
+            primary = "met" if trial.label == OUTCOME_MET else "not_met"
             source.asks.append(Ask(trial.drug, trial.condition, {"primary": primary}, None, True, "registered"))
             if pmid not in by_pmid:
                 yield source
 
 
-def part_of(source: Source) -> str:
+def find_part(source: Source) -> str:
     """Return to which part a record belongs."""
     if source.is_closing:
         return "closing"
-    return "development" if bucket_of(f"development{source.pmid}", _DEVELOPMENT) == 0 else "training"
+    return "development" if draw_bucket(f"development{source.pmid}", _DEVELOPMENT) == 0 else "training"
 
 
 def cut_source(source: Source, pieces: Pieces) -> RecordCase:
@@ -227,16 +228,16 @@ def cut_source(source: Source, pieces: Pieces) -> RecordCase:
             roles[pair.condition].append(_find_roles(ask.values))
     conditions = [ConditionCase(condition, _join_roles(possible)) for condition, possible in roles.items()]
     purposes: dict[int, int] = {}
-    roles_told = list_condition_roles(source, document)
-    if roles_told:
+    role_by_condition = list_condition_roles(source, document)
+    if role_by_condition:
         conditions = [
             ConditionCase(cut_condition(record, View(document, "", name), pieces), frozenset({role}))
-            for name, role in roles_told.items()
+            for name, role in role_by_condition.items()
         ]
     if source.study is not None:
         purposes = dict(_find_purposes(source.study, document, orders))
     useful = tuple(case for case in conditions if len(case.roles) < len(CONDITION_ROLES))
-    return RecordCase(source.pmid, part_of(source), record, tuple(pairs), useful, purposes)
+    return RecordCase(source.pmid, find_part(source), record, tuple(pairs), useful, purposes)
 
 
 def _find_sentence(document: Document, start: int | None) -> int:
@@ -267,7 +268,7 @@ def _join_roles(possible: Sequence[frozenset[str]]) -> frozenset[str]:
     return frozenset.intersection(*possible) or frozenset(CONDITION_ROLES)
 
 
-def _words(phrase: str) -> frozenset[str]:
+def _list_stems(phrase: str) -> frozenset[str]:
     return frozenset(word[:6] for word in re.findall(r"[a-z]{4,}", phrase.lower()))
 
 
@@ -275,8 +276,8 @@ def is_inside(condition: str, phrase: str | None) -> bool:
     """Return whether a phrase tells of a condition: by the lexicon, else by the condition's words."""
     if any(mention.name == condition for mention in find_known_conditions(phrase or "")):
         return True
-    words = _words(condition)
-    return bool(words) and words <= _words(phrase or "")
+    words = _list_stems(condition)
+    return bool(words) and words <= _list_stems(phrase or "")
 
 
 def find_condition_role(condition: str, study: Mapping[str, Any]) -> str:
@@ -339,6 +340,7 @@ def cut_sources(sources: Iterable[Source], pieces: Pieces, say: Callable[[str], 
     for part in PARTS:
         own = [case for case in cases if case.part == part]
         pairs = sum(len(case.pairs) for case in own)
-        roles = Counter(len(condition.roles) == 1 for case in own for condition in case.conditions)
+        conditions = chain.from_iterable(case.conditions for case in own)
+        roles = Counter(len(condition.roles) == 1 for condition in conditions)
         say(f"{part}: {len(own)} records, {pairs} pairs, {roles[True]} + {roles[False]} conditions")
     return cases

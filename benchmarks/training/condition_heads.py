@@ -4,16 +4,16 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from benchmarks.training.cases import Source, list_condition_roles, part_of
+from benchmarks.training.cases import Source, find_part, list_condition_roles
 from benchmarks.training.thresholds import ROLE_RIGHT, find_least
 from numpy.typing import NDArray
 from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import StandardScaler
 
-from willowbark.tools.reading.condition_roles import build_role_row, flag_condition
+from willowbark.tools.reading.condition_roles import build_role_row, list_flags
 from willowbark.tools.reading.document import Document
 from willowbark.tools.reading.fields import CONDITION_ROLES
-from willowbark.tools.reading.learned import ROLE, SHOWN
+from willowbark.tools.reading.learned import ROLE, THRESHOLD
 from willowbark.tools.reading.view import View
 
 STRENGTHS = (0.0003, 0.001, 0.003, 0.01)
@@ -43,7 +43,7 @@ def list_role_cases(sources: Mapping[str, Source]) -> list[RoleCase]:
         document = Document.cut(source.title, source.text, source.types)
         drug = find_main_drug(source, document)
         for condition, role in list_condition_roles(source, document).items():
-            cases.append(RoleCase(pmid, drug, condition, role, part_of(source)))
+            cases.append(RoleCase(pmid, drug, condition, role, find_part(source)))
     return cases
 
 
@@ -62,7 +62,7 @@ def learn_condition_roles(sources: Mapping[str, Source], find_rows: Callable[[Se
     cases = list_role_cases(sources)
     rows = np.array(
         [
-            build_role_row(row, flag_condition(_view(sources[case.pmid], case)))
+            build_role_row(row, list_flags(_make_view(sources[case.pmid], case)))
             for row, case in zip(find_rows(cases), cases, strict=True)
         ]
     )
@@ -77,12 +77,12 @@ def learn_condition_roles(sources: Mapping[str, Source], find_rows: Callable[[Se
     hits = chances.argmax(1) == truth
     least = find_least(chances.max(1)[chosen], hits[chosen], ROLE_RIGHT)
     for part in ("development", "closing"):
-        _report(part, chances[parts == part], truth[parts == part], least)
+        _print_report(part, chances[parts == part], truth[parts == part], least)
     weights, bias = _fit(rows[parts != "closing"], truth[parts != "closing"], STRENGTHS[best])
-    return {"condition": weights, "condition.bias": bias, f"{SHOWN}{ROLE}": np.array(least, np.float32)}
+    return {"condition": weights, "condition.bias": bias, f"{THRESHOLD}{ROLE}": np.array(least, np.float32)}
 
 
-def _view(source: Source, case: RoleCase) -> View:
+def _make_view(source: Source, case: RoleCase) -> View:
     return View(Document.cut(source.title, source.text, source.types), case.drug, case.condition)
 
 
@@ -110,15 +110,15 @@ def _count_loss(model: Linear, rows: Any, truth: Any) -> float:
     return float(-np.log(_tell(model, rows)[np.arange(len(truth)), truth] + 1e-9).mean())
 
 
-def _report(part: str, chances: Any, truth: Any, least: float) -> None:
+def _print_report(part: str, chances: Any, truth: Any, least: float) -> None:
     """Print how many roles are right, of all and of those told, and how well the target is told from the rest."""
     chosen = chances.argmax(1)
-    told = chances.max(1) >= least
+    is_certain = chances.max(1) >= least
     target = chances[:, :_TARGETS].sum(1) > 0.5
     true = truth < _TARGETS
     print(
         f"{part}, role of a condition: {len(truth)}, right {100 * (chosen == truth).mean():.1f}; "
-        f"told from {least:.2f} {told.sum()}, right {100 * (chosen == truth)[told].mean():.1f}; "
+        f"told from {least:.2f} {is_certain.sum()}, right {100 * (chosen == truth)[is_certain].mean():.1f}; "
         f"target or not {100 * (target == true).mean():.1f} "
         f"(P/R {100 * true[target].mean():.0f}/{100 * target[true].mean():.0f})"
     )

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import torch
-from benchmarks.training.batches import NOT_TOLD, Batch, make_batch, order_cases, split, to_arrays
+from benchmarks.training.batches import MISSING, Batch, make_batch, order_cases, split, to_arrays
 from benchmarks.training.cases import PairCase, RecordCase
 from benchmarks.training.network import Answers, Network
 from torch import Tensor
@@ -24,7 +24,7 @@ WEIGHTS = {"verdict": 1.0, "role": 0.5, "effect": 0.4, "comparator": 0.4, "match
 FEW = {"primary": 3.2, "indication": 2.4, "alone": 2.4}
 """Of fields with few labels: the sum over the labels of a batch is divided by all its pairs."""
 SENTENCE = 0.4
-TOLD = 0.15
+SENTENCE_FIELDS = 0.15
 ROLE = 0.5
 PURPOSE = 0.2
 RATE = 1.5e-4
@@ -71,15 +71,15 @@ def count_loss(answers: Answers, batch: Batch) -> tuple[Tensor, dict[str, float]
         for name, scores in answers.by_sentence.items():
             truth = batch.fields[name][marked]
             own = scores[marked][torch.arange(len(places)), places]
-            loss = functional.cross_entropy(own, truth, ignore_index=NOT_TOLD, reduction="sum")
-            parts[f"told {name}"] = TOLD * loss / max(1, int((truth >= 0).sum()))
+            loss = functional.cross_entropy(own, truth, ignore_index=MISSING, reduction="sum")
+            parts[f"told {name}"] = SENTENCE_FIELDS * loss / max(1, int((truth >= 0).sum()))
     if len(batch.roles):
         allowed = answers.roles.masked_fill(~batch.roles, -1e4).logsumexp(-1)
         parts["condition"] = ROLE * (answers.roles.logsumexp(-1) - allowed).mean()
     purposes = batch.purposes[batch.sentence_present]
     if (purposes >= 0).any():
         scores = answers.purposes[batch.sentence_present]
-        parts["purpose"] = PURPOSE * functional.cross_entropy(scores, purposes, ignore_index=NOT_TOLD)
+        parts["purpose"] = PURPOSE * functional.cross_entropy(scores, purposes, ignore_index=MISSING)
     return torch.stack([*parts.values()]).sum(), {name: float(value.detach()) for name, value in parts.items()}
 
 
@@ -113,7 +113,7 @@ class Fit:
     def save(self) -> None:
         """Keep everything that is needed to go on."""
         state = {
-            "network": _without_words(self.network),
+            "network": _drop_words(self.network),
             "optimizer": self.optimizer.state_dict(),
             "averages": self.averages,
             "step": self.step,
@@ -155,11 +155,11 @@ class Fit:
             self.say(f"after {self.step / steps:.2f} passes: {json.dumps(score(predict(self.network, development)))}")
             self.swap()
             self.network.train()
-            if self._share(total) >= 1:
+            if self._measure_progress(total) >= 1:
                 break
         self.swap()
 
-    def _share(self, total: int) -> float:
+    def _measure_progress(self, total: int) -> float:
         """How far fitting has come, by steps or by the clock."""
         by_clock = self.spent / (60 * self.plan.minutes) if self.plan.minutes else 0.0
         return min(1.0, max(self.step / total, by_clock))
@@ -174,7 +174,7 @@ class Fit:
         self.optimizer.zero_grad(set_to_none=False)
         loss.backward()
         rise = min(1.0, (self.step + 1) / RISE)
-        fall = max(LEAST, 0.5 * (1 + math.cos(math.pi * self._share(total))))
+        fall = max(LEAST, 0.5 * (1 + math.cos(math.pi * self._measure_progress(total))))
         for group in self.optimizer.param_groups:
             group["lr"] = group["base"] * rise * fall
         torch.nn.utils.clip_grad_norm_(list(self.own.values()), CLIP)
@@ -189,7 +189,7 @@ class Fit:
 
 def refine_roles(network: Network, cases: Sequence[RecordCase], plan: Plan, say: Callable[[str], None]) -> None:
     """Fit the heads for conditions alone, on conditions whose role a reader told; everything else stays as it is."""
-    chosen = [_keep_told(case) for case in cases]
+    chosen = [_keep_certain(case) for case in cases]
     chosen = [case for case in chosen if case.conditions]
     own = [weights for name, weights in network.named_parameters() if name.startswith("condition_")]
     network.requires_grad_(False)
@@ -213,10 +213,10 @@ def refine_roles(network: Network, cases: Sequence[RecordCase], plan: Plan, say:
         say(f"roles of conditions, {len(chosen)} records, pass {turn + 1}: {np.mean(losses):.3f}")
 
 
-def _keep_told(case: RecordCase) -> RecordCase:
+def _keep_certain(case: RecordCase) -> RecordCase:
     """Return a record with one pair, which a batch needs, and the conditions whose role is told."""
-    told = tuple(row for row in case.conditions if len(row.roles) == 1)
-    return case._replace(pairs=case.pairs[:1], conditions=told if case.pairs else ())
+    certain = tuple(row for row in case.conditions if len(row.roles) == 1)
+    return case._replace(pairs=case.pairs[:1], conditions=certain if case.pairs else ())
 
 
 def _group(name: str, weights: Tensor) -> dict[str, Any]:
@@ -232,7 +232,7 @@ def _group(name: str, weights: Tensor) -> dict[str, Any]:
     return {"params": [weights], "lr": rate, "base": rate, "weight_decay": 0.01 if weights.dim() > 1 else 0.0}
 
 
-def _without_words(network: Network) -> dict[str, Tensor]:
+def _drop_words(network: Network) -> dict[str, Tensor]:
     return {name: weights for name, weights in network.state_dict().items() if name != "encoder.words.weight"}
 
 
@@ -268,18 +268,19 @@ def predict_roles(network: Network, cases: Sequence[RecordCase], size: int = 16)
     with torch.no_grad(), torch.autocast("cpu", torch.bfloat16):
         for chosen in split([case for case in cases if case.conditions], size):
             roles = network(make_batch(chosen)).roles.softmax(-1).numpy()
-            rows = [(case.pmid, row) for case in chosen for row in case.conditions]
-            predictions += [(pmid, row, own) for (pmid, row), own in zip(rows, roles, strict=True)]
+            own_roles = iter(roles)  # in the order of the records and their conditions
+            for case in chosen:
+                predictions += [(case.pmid, row, next(own_roles)) for row in case.conditions]
     return predictions
 
 
 def score(predictions: Sequence[Prediction]) -> dict[str, Any]:
     """Return how many labelled verdicts and fields are told rightly."""
-    read = [row for row in predictions if "verdict" in row.case.values]
-    truth = np.array([row.case.values["verdict"] for row in read])
-    chances = np.array([row.fields["verdict"] for row in read])
+    rows = [row for row in predictions if "verdict" in row.case.values]
+    truth = np.array([row.case.values["verdict"] for row in rows])
+    chances = np.array([row.fields["verdict"] for row in rows])
     verdicts = chances.argmax(1)
-    result: dict[str, Any] = {"pairs": len(read), "verdict": round(float((verdicts == truth).mean()), 4)}
+    result: dict[str, Any] = {"pairs": len(rows), "verdict": round(float((verdicts == truth).mean()), 4)}
     result["loss"] = round(float(-np.log(chances[np.arange(len(truth)), truth] + 1e-9).mean()), 4)
     for name in ("supports", "contradicts"):
         at = FIELDS["verdict"].index(name)

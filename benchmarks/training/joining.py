@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from willowbark.tools.lexicon.heads import Floats, softmax
+from willowbark.tools.lexicon.heads import Floats, compute_softmax
 from willowbark.tools.reading.learned import LearnedAnswer, LearnedReader
 from willowbark.tools.reading.onepass import OnePassReader
 from willowbark.tools.reading.view import View
@@ -43,7 +43,7 @@ class JoinedReader(LearnedReader):
         return self._shown.get(what, super().find_least(what))
 
     def _join(self, first: Floats, second: Floats) -> Floats:
-        return softmax(self._weigh(first, second))
+        return compute_softmax(self._weigh(first, second))
 
     def _weigh(self, first: Floats, second: Floats) -> Floats:
         return np.asarray(self._share * np.log(first + 1e-6) + (1 - self._share) * np.log(second + 1e-6), np.float32)

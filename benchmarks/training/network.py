@@ -198,11 +198,11 @@ def read_tensors(path: Path) -> dict[str, Tensor]:
     return tensors
 
 
-def load_base(network: Network, folder: Path, kept: Sequence[int], vocabulary: Sequence[str]) -> None:
-    """Start a network from a model of BERT's kind; `kept` are the pieces of its vocabulary that stay."""
+def load_base(network: Network, folder: Path, pieces: Sequence[int], vocabulary: Sequence[str]) -> None:
+    """Start a network from a model of BERT's kind; `pieces` are the pieces of its vocabulary that stay."""
     base = read_tensors(folder / "model.safetensors")
     encoder = network.encoder
-    words = base["embeddings.word_embeddings.weight"][torch.tensor(kept)]
+    words = base["embeddings.word_embeddings.weight"][torch.tensor(pieces)]
     with torch.no_grad():
         encoder.words.weight.copy_(words)
         kind = base["embeddings.token_type_embeddings.weight"][0]

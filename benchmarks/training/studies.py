@@ -2,7 +2,7 @@
 
 | the study | the drug in its target |
 |---|---|
-| a drug's own result, or one of it with its partners | verdict by `stance_of`, effect, comparator, sentence |
+| a drug's own result, or one of it with its partners | verdict by `derive_stance`, effect, comparator, sentence |
 | no difference from placebo or nothing | `contradicts`, as readers of single drugs had it |
 | the drug was another's comparator and nothing is stated of it | `neutral` |
 """
@@ -10,7 +10,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from willowbark.tools.appraisal.stance import DrugStance, stance_of
+from willowbark.tools.appraisal.stance import DrugStance, derive_stance
 from willowbark.tools.reading.fields import FIELDS
 from willowbark.tools.records.study import Arm, Comparison, StatedView, Study, StudyPassage
 
@@ -56,7 +56,7 @@ def _make_drug_label(label: Mapping[str, Any], study: Study, drug: Mapping[str, 
     def applies(row: Comparison | StatedView) -> bool:
         return row.condition in (None, target)
 
-    stance = stance_of(study, drug["name"], applies)
+    stance = derive_stance(study, drug["name"], applies)
     values = {"role": drug["role"], "verdict": _tell_verdict(stance)}
     if drug["alone"] is not None:
         values["alone"] = "alone" if drug["alone"] else "not_alone"

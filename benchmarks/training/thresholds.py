@@ -1,5 +1,6 @@
 """From which probability on something is shown: one rule for all of it, on records that it was not learnt from."""
 
+import math
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ RIGHT = {"supports": 0.94, "contradicts": 0.80}
 """How many of the verdicts shown as such have to be right, where no colleague would disagree with the label."""
 ROLE_RIGHT = 0.90
 """How many of the parts told of conditions have to be right."""
-SHOWN_FROM = np.arange(0.25, 0.96, 0.01)  # the likeliest of four verdicts has a quarter at least
+CANDIDATES = np.arange(0.25, 0.96, 0.01)  # the likeliest of four verdicts has a quarter at least
 FEWEST = 5
 """What has to be shown for a share of it to be looked at."""
 
@@ -25,7 +26,8 @@ def find_thresholds(chances: Floats, truth: Any, is_sure: Any) -> dict[str, floa
     for name, share in RIGHT.items():
         at = FIELDS["verdict"].index(name)
         able = is_sure & (chances.argmax(1) == at)
-        thresholds[name] = find_least(chances[able, at], truth[able] == at, share)
+        least = find_least(chances[able, at], truth[able] == at, share)
+        thresholds[name] = math.ceil(round(20 * least, 6)) / 20  # finer steps would be settled by single labels
     return thresholds
 
 
@@ -35,11 +37,11 @@ def find_least(chances: Any, hits: Any, share: float) -> float:
     One that holds at a point alone would be chosen by chance.
     """
     settled = 1.0
-    for least in SHOWN_FROM[::-1]:
-        shown = chances >= least
-        if shown.sum() < FEWEST:
+    for least in CANDIDATES[::-1]:
+        is_shown = chances >= least
+        if is_shown.sum() < FEWEST:
             continue
-        if hits[shown].mean() < share:
+        if hits[is_shown].mean() < share:
             break
         settled = float(least)
     return settled

@@ -35,8 +35,8 @@ def find_base() -> Path:
 def read_vocabulary(folder: Path) -> Vocabulary:
     """Read a base model's vocabulary."""
     names = (folder / "vocab.txt").read_text(encoding="utf-8").rstrip("\n").split("\n")
-    kept = [at for at, name in enumerate(names) if at <= Pieces.LAST_SPECIAL or _is_readable(name)]
-    return Vocabulary([names[at] for at in kept], kept)
+    places = [at for at, name in enumerate(names) if at <= Pieces.LAST_SPECIAL or _is_readable(name)]
+    return Vocabulary([names[at] for at in places], places)
 
 
 def _is_readable(name: str) -> bool:
@@ -49,8 +49,10 @@ def drop_seldom(network: Network, vocabulary: Vocabulary, cases: Sequence[Record
 
     The words of these records are cut as before, any other word still can be cut, and the table is a quarter smaller.
     """
-    seen = {piece for case in cases for sentence in case.record.sentences for piece in sentence.pieces}
-    seen |= {piece for case in cases for pair in case.pairs for piece in pair.pair.condition.name}
+    seen: set[int] = set()
+    for case in cases:
+        seen.update(*(sentence.pieces for sentence in case.record.sentences))
+        seen.update(*(pair.pair.condition.name for pair in case.pairs))
 
     def rank(at: int) -> tuple[bool, int]:
         is_needed = at <= Pieces.LAST_SPECIAL or at in seen or len(vocabulary.names[at].removeprefix("##")) == 1

@@ -14,7 +14,7 @@ from willowbark.tools.errors import MissingExtra, UsageError
 from willowbark.tools.http.endpoints import Endpoints
 
 from ..config import ENV_PREFIX, FILE_NAME, OutputSettings, Settings
-from ..ledger.run_ids import new_run_id
+from ..ledger.run_ids import make_run_id
 from ..run.following import Events, ExitCode, RunOutcome, follow, keep
 from ..run.logs import logged
 from ..run.options import RunOptions, Shown
@@ -38,7 +38,7 @@ def ask(options: RunOptions, stream: Callable[[RunOptions], Events] | None = Non
     if is_stray and settings.output.directory != OutputSettings().directory:
         moved = settings.output.directory.absolute()
         complain(f"{FILE_NAME} in this folder writes run folders to {moved}; use --out to choose another place")
-    question = options.checked_question(settings)
+    question = options.check_question(settings)
     if settings.library.path is None:
         addresses = list_addresses(Endpoints.public(), settings)
         if not find_reachable(addresses, enough=1):
@@ -47,7 +47,7 @@ def ask(options: RunOptions, stream: Callable[[RunOptions], Events] | None = Non
     else:
         complain_of_library(settings.library.path)
     is_first = not settings.output.directory.exists()
-    folder = RunFolder.at(settings.output.directory, new_run_id(question))
+    folder = RunFolder.at(settings.output.directory, make_run_id(question))
 
     def start(**choices: Any) -> Events:
         from ..run.research import research_stream  # noqa: PLC0415  the whole team: bad input is reported before
@@ -80,14 +80,14 @@ def resume_run(run_id: str, display: Shown) -> ExitCode:
     LedgerError if there is no such run, another process works on it, or its content is damaged.
     """
     from ..ledger import Ledger  # noqa: PLC0415  the whole team
-    from ..run.history import stored_report  # noqa: PLC0415
+    from ..run.history import load_stored_report  # noqa: PLC0415
     from ..run.research import resume_stream  # noqa: PLC0415
 
     with Ledger.existing() as ledger:
         run = ledger.run(run_id)
         settings = Settings.restored(run.settings)
         folder = RunFolder.at(display.out or settings.output.directory, run_id)
-        report = stored_report(run_id) if run.status == "complete" else None
+        report = load_stored_report(run_id) if run.status == "complete" else None
         if report is not None:
             folder.write_report(report, settings.output)
             show_report(report, as_json=display.as_json, full=display.full)
@@ -103,7 +103,7 @@ def replay_run(run_id: str, display: Shown) -> ExitCode:
     The report is written to a folder only if `shown.out` names one. LedgerError as for `resume_run`.
     """
     from ..ledger import Ledger  # noqa: PLC0415  the whole team
-    from ..run.history import without_clock  # noqa: PLC0415
+    from ..run.history import strip_clock  # noqa: PLC0415
     from ..run.research import replay_stream  # noqa: PLC0415
 
     with Ledger.existing() as ledger:
@@ -118,7 +118,7 @@ def replay_run(run_id: str, display: Shown) -> ExitCode:
     show_report(outcome.report, as_json=display.as_json, full=display.full)
     if stored is None:  # the run was killed before it was kept
         return ExitCode.REPORT
-    same = without_clock(stored) == without_clock(json.loads(outcome.report.to_json()))
+    same = strip_clock(stored) == strip_clock(json.loads(outcome.report.to_json()))
     complain("the report is the run's own" if same else "the report differs from the run's own")
     return ExitCode.REPORT if same else ExitCode.FAILED
 
@@ -145,15 +145,15 @@ def _follow_on_terminal(start: Callable[..., Events], settings: Settings, displa
         from willowbark.agents.autogen import CancellationToken  # noqa: PLC0415  AutoGen takes most of a second
 
         if settings.research.approve:
-            from willowbark.agents.approver import terminal_input  # noqa: PLC0415  agents take most of a second
+            from willowbark.agents.approver import ask_at_terminal  # noqa: PLC0415  agents take most of a second
 
-            from ..run.options import approver_for  # noqa: PLC0415
+            from ..run.options import create_approver  # noqa: PLC0415
 
             async def read_answer(prompt: str, cancellation_token: CancellationToken | None) -> str:
                 with progress.paused():
-                    return await terminal_input(prompt, cancellation_token)
+                    return await ask_at_terminal(prompt, cancellation_token)
 
-            choices["approve"] = approver_for(None, settings, "terminal", read_answer)
+            choices["approve"] = create_approver(None, settings, "terminal", read_answer)
 
         def end_at_once() -> None:
             progress.__exit__()

@@ -66,7 +66,7 @@ def _run_ids() -> list[str]:
     from ..run import history  # noqa: PLC0415  loads the ledger
 
     with suppress(Exception):  # completion must not print errors while the user types
-        return [history.LATEST, *history.all_runs(_choose_runs_folder(None, None))]
+        return [history.LATEST, *history.find_all_runs(_choose_runs_folder(None, None))]
     return []
 
 
@@ -90,7 +90,7 @@ _DIR = {"metavar": "DIR"}
 _FILE = {"metavar": "FILE"}
 
 
-def _option(kind: Any, help_text: str, *names: str, default: Any = None, **more: Any) -> tuple[Any, Any]:
+def _declare(kind: Any, help_text: str, *names: str, default: Any = None, **more: Any) -> tuple[Any, Any]:
     """Declare an option's default and annotation; untyped options are None, untyped flags False."""
     if kind is bool:
         default = False
@@ -98,95 +98,97 @@ def _option(kind: Any, help_text: str, *names: str, default: Any = None, **more:
 
 
 _OPTIONS: dict[str, tuple[Any, Any]] = {
-    "offline": _option(bool, "Search the bundled library, without network.", "--offline"),
-    "library": _option(str, "Search a folder or file of records, without network; or `bundled`.", metavar="PATH"),
-    "model": _option(str, _MODELS, metavar="NAME"),
-    "in_place": _option(bool, "Check folders, library and weights alone; ask no source.", "--offline"),
-    "settings": _option(Path, "Settings, instead of ./willowbark.toml.", "--config", **_FILE),
-    "batch": _option(bool, "Read through the provider's batch interface: half the price, minutes to a day.", "--batch"),
-    "economy": _option(bool, "Show a model only results and conclusions of abstracts: fewer tokens.", "--economy"),
-    "fallback": _option(
+    "offline": _declare(bool, "Search the bundled library, without network.", "--offline"),
+    "library": _declare(str, "Search a folder or file of records, without network; or `bundled`.", metavar="PATH"),
+    "model": _declare(str, _MODELS, metavar="NAME"),
+    "in_place": _declare(bool, "Check folders, library and weights alone; ask no source.", "--offline"),
+    "settings": _declare(Path, "Settings, instead of ./willowbark.toml.", "--config", **_FILE),
+    "batch": _declare(
+        bool, "Read through the provider's batch interface: half the price, minutes to a day.", "--batch"
+    ),
+    "economy": _declare(bool, "Show a model only results and conclusions of abstracts: fewer tokens.", "--economy"),
+    "fallback": _declare(
         bool, "Exit 0 even if the model failed and the rule-based analyst wrote the report.", "--fallback"
     ),
-    "max_iterations": _option(int, "Rounds of search and judgement, 1 to 20.", metavar="N"),
-    "depth": _option(_DEPTH, "Read about 60, 300 or 2,000 records: quick, standard or exhaustive."),
-    "max_results": _option(int, "Records per page of a search, 1 to 50.", metavar="N"),
-    "approve": _option(bool, "Ask which candidates the report should cover before it is written.", "--approve"),
-    "fresh": _option(bool, "Ignore cached replies and query the sources again.", "--fresh"),
-    "as_json": _option(bool, "Print JSON, and nothing else.", "--json"),
-    "full": _option(bool, "Print the full report, not just the summary.", "--full"),
-    "out": _option(Path, "Folder for run folders.", **_DIR),
-    "quiet": _option(bool, "Show no progress.", "--quiet", "-q"),
-    "trace": _option(Path, "Write OpenTelemetry spans to this file.", **_FILE),
-    "verbosity": _option(int, "Log events; -vv logs details.", "--verbose", "-v", default=0, count=True),
-    "log_json": _option(bool, "Log lines of JSON; implies -v.", "--log-json"),
-    "no_ledger": _option(bool, "Keep nothing in .willowbark/; the run cannot be resumed or replayed.", "--no-ledger"),
-    "within": _option(
+    "max_iterations": _declare(int, "Rounds of search and judgement, 1 to 20.", metavar="N"),
+    "depth": _declare(_DEPTH, "Read about 60, 300 or 2,000 records: quick, standard or exhaustive."),
+    "max_results": _declare(int, "Records per page of a search, 1 to 50.", metavar="N"),
+    "approve": _declare(bool, "Ask which candidates the report should cover before it is written.", "--approve"),
+    "fresh": _declare(bool, "Ignore cached replies and query the sources again.", "--fresh"),
+    "as_json": _declare(bool, "Print JSON, and nothing else.", "--json"),
+    "full": _declare(bool, "Print the full report, not just the summary.", "--full"),
+    "out": _declare(Path, "Folder for run folders.", **_DIR),
+    "quiet": _declare(bool, "Show no progress.", "--quiet", "-q"),
+    "trace": _declare(Path, "Write OpenTelemetry spans to this file.", **_FILE),
+    "verbosity": _declare(int, "Log events; -vv logs details.", "--verbose", "-v", default=0, count=True),
+    "log_json": _declare(bool, "Log lines of JSON; implies -v.", "--log-json"),
+    "no_ledger": _declare(bool, "Keep nothing in .willowbark/; the run cannot be resumed or replayed.", "--no-ledger"),
+    "within": _declare(
         str, "Ask the evidence of an earlier run, or `last`.", "--in", metavar="RUN", autocompletion=_run_ids
     ),
-    "http": _option(bool, "Serve over HTTP instead, on the loopback, with a token.", "--http"),
-    "port": _option(int, "Port to listen on; 0 takes a free one.", default=0, min=0, max=65535),
-    "host": _option(
+    "http": _declare(bool, "Serve over HTTP instead, on the loopback, with a token.", "--http"),
+    "port": _declare(int, "Port to listen on; 0 takes a free one.", default=0, min=0, max=65535),
+    "host": _declare(
         str, "Address to listen on; non-loopback addresses require a token.", default="127.0.0.1", metavar="ADDRESS"
     ),
-    "workspace": _option(
+    "workspace": _declare(
         Path, "Folder whose ledger stores the runs.", default=Path(), exists=True, file_okay=False, **_DIR
     ),
-    "runs": _option(Path, "Folder that holds the run folders.", **_DIR),
-    "to": _option(str, _FORMATS, "--to", default="html", metavar="FORMATS"),
-    "export_out": _option(Path, "Target folder; by default the run's own.", "--out", **_DIR),
-    "condition": _option(str, "Condition for records that name none.", metavar="NAME"),
-    "read_out": _option(Path, "New file for the output.", "--out", **_FILE),
-    "read_to": _option(
+    "runs": _declare(Path, "Folder that holds the run folders.", **_DIR),
+    "to": _declare(str, _FORMATS, "--to", default="html", metavar="FORMATS"),
+    "export_out": _declare(Path, "Target folder; by default the run's own.", "--out", **_DIR),
+    "condition": _declare(str, "Condition for records that name none.", metavar="NAME"),
+    "read_out": _declare(Path, "New file for the output.", "--out", **_FILE),
+    "read_to": _declare(
         Literal["jsonl", "csv"],
         "Studies as JSON lines, or their comparisons as CSV; else by the ending of --out.",
         "--to",
     ),
-    "team_model": _option(str, "Model for every agent.", "--model", default="baseline", metavar="NAME"),
-    "source": _option(
+    "team_model": _declare(str, "Model for every agent.", "--model", default="baseline", metavar="NAME"),
+    "source": _declare(
         Path,
         "File or folder of records: PubMed's files with their .md5, or of any other form.",
         "--from",
         metavar="PATH",
     ),
-    "no_look_up": _option(bool, "Look nothing up: records of a number alone are counted.", "--offline"),
-    "drugs": _option(Path, "CSV with a column `drug`: screen only these drugs.", **_FILE),
-    "engine": _option(str, "local, ray or ray://HOST:PORT.", default="local", metavar="ENGINE"),
-    "screen_out": _option(Path, "Folder for results.", "--out", default=Path("screening"), **_DIR),
-    "drug": _option(str, "The drug, by its generic name.", metavar="NAME"),
-    "says": _option(
+    "no_look_up": _declare(bool, "Look nothing up: records of a number alone are counted.", "--offline"),
+    "drugs": _declare(Path, "CSV with a column `drug`: screen only these drugs.", **_FILE),
+    "engine": _declare(str, "local, ray or ray://HOST:PORT.", default="local", metavar="ENGINE"),
+    "screen_out": _declare(Path, "Folder for results.", "--out", default=Path("screening"), **_DIR),
+    "drug": _declare(str, "The drug, by its generic name.", metavar="NAME"),
+    "says": _declare(
         Literal["supports", "contradicts", "inconclusive", "not assessed"], "What the record says of the drug."
     ),
-    "field": _option(
+    "field": _declare(
         str,
         "A field of the study: aim, condition, people, design, arms[NAME].role, deciding.participants, …",
         metavar="FIELD",
     ),
-    "value": _option(str, "Of --field: words, a number, yes, no, `not reported`, or a JSON list.", metavar="VALUE"),
-    "exclude": _option(str, "Leave the record out, for this reason (PRISMA): wrong population, …", metavar="REASON"),
-    "add": _option(bool, "Add the record, by its number or from --file.", "--add"),
-    "file": _option(Path, "File that holds the record to add.", **_FILE),
-    "count": _option(bool, "Let the record count for the drug, though the judge struck it.", "--count"),
-    "set_aside": _option(bool, "Leave the drug out of the report, now and in later runs.", "--set-aside"),
-    "undo": _option(bool, "Take back what you said of the record or drug.", "--undo"),
-    "every_condition": _option(bool, "What the record says holds whatever the condition.", "--every-condition"),
-    "quote": _option(str, "Sentence of the record on which your word rests.", metavar="TEXT"),
-    "note": _option(str, "Why.", metavar="TEXT"),
-    "error": _option(
+    "value": _declare(str, "Of --field: words, a number, yes, no, `not reported`, or a JSON list.", metavar="VALUE"),
+    "exclude": _declare(str, "Leave the record out, for this reason (PRISMA): wrong population, …", metavar="REASON"),
+    "add": _declare(bool, "Add the record, by its number or from --file.", "--add"),
+    "file": _declare(Path, "File that holds the record to add.", **_FILE),
+    "count": _declare(bool, "Let the record count for the drug, though the judge struck it.", "--count"),
+    "set_aside": _declare(bool, "Leave the drug out of the report, now and in later runs.", "--set-aside"),
+    "undo": _declare(bool, "Take back what you said of the record or drug.", "--undo"),
+    "every_condition": _declare(bool, "What the record says holds whatever the condition.", "--every-condition"),
+    "quote": _declare(str, "Sentence of the record on which your word rests.", metavar="TEXT"),
+    "note": _declare(str, "Why.", metavar="TEXT"),
+    "error": _declare(
         Literal["direction", "comparator", "combination", "people", "condition", "figure", "other"],
         "What the readers got wrong.",
     ),
-    "by": _option(str, "Who you are; else WILLOWBARK_PERSON, or your user name.", metavar="NAME"),
-    "table": _option(Path, "A table of `export --to csv` that you edited.", "--from", **_FILE),
-    "listed": _option(bool, "List who said what of this run.", "--list"),
-    "labels": _option(Path, "Write what people said as labels for `make train`.", **_FILE),
-    "rewrite": _option(bool, "Have the run's model, or --model, write the answer again.", "--rewrite"),
-    "blind": _option(bool, "Ask before the reading is shown.", "--blind"),
-    "top": _option(int, "Rows to look at.", default=10, min=1, max=100, metavar="N"),
-    "most_records": _option(int, "Most records per condition and source.", "--records", default=300, min=1),
+    "by": _declare(str, "Who you are; else WILLOWBARK_PERSON, or your user name.", metavar="NAME"),
+    "table": _declare(Path, "A table of `export --to csv` that you edited.", "--from", **_FILE),
+    "listed": _declare(bool, "List who said what of this run.", "--list"),
+    "labels": _declare(Path, "Write what people said as labels for `make train`.", **_FILE),
+    "rewrite": _declare(bool, "Have the run's model, or --model, write the answer again.", "--rewrite"),
+    "blind": _declare(bool, "Ask before the reading is shown.", "--blind"),
+    "top": _declare(int, "Rows to look at.", default=10, min=1, max=100, metavar="N"),
+    "most_records": _declare(int, "Most records per condition and source.", "--records", default=300, min=1),
 }
 """All options, by name in `RunOptions`, its `shown`, or the command: default, and type with help."""
-_SHOWN = ("as_json", "full", "out", "quiet", "trace", "verbosity", "log_json")
+_DISPLAY_OPTIONS = ("as_json", "full", "out", "quiet", "trace", "verbosity", "log_json")
 _SERVED = ("offline", "library", "model", "settings")
 _READING = ("batch", "economy", "fallback", "max_iterations", "depth", "max_results", "approve", "fresh")
 
@@ -267,8 +269,8 @@ def _print_err(line: str) -> None:
     typer.echo(line, err=True)
 
 
-def _print_version(wanted: bool) -> None:
-    if wanted:
+def _print_version(is_requested: bool) -> None:
+    if is_requested:
         typer.echo(f"willowbark {__version__}")
         raise typer.Exit
 
@@ -282,7 +284,7 @@ def willowbark(
     """Which existing drugs might treat a condition, and how good is the evidence?"""
 
 
-@register_command(*_SERVED, *_READING, *_SHOWN, epilog=EXIT_CODES)
+@register_command(*_SERVED, *_READING, *_DISPLAY_OPTIONS, epilog=EXIT_CODES)
 def ask(
     context: typer.Context,
     question: Annotated[str, Argument(help='For example, "Which existing drugs could prevent migraine attacks?"')],
@@ -321,7 +323,7 @@ def ask(
     return 0
 
 
-@register_command(*_SHOWN, epilog=EXIT_CODES)
+@register_command(*_DISPLAY_OPTIONS, epilog=EXIT_CODES)
 def example(**choices: Any) -> int:
     """Replay a recorded run of a strong model. The same agents on the bundled library, without key or network."""
     from ..run.example import LABEL, NOTICE, example_stream, read_recording  # noqa: PLC0415  the whole team
@@ -390,7 +392,7 @@ def show(run: _RUN, *, as_json: bool, runs: Path | None, settings: Path | None) 
     faces.terminal.show_report(history.load_report(root, history.find_run(run, root)), as_json=as_json)
 
 
-@register_command(*_SHOWN, epilog=EXIT_CODES)
+@register_command(*_DISPLAY_OPTIONS, epilog=EXIT_CODES)
 def resume(run: _RUN, **choices: Any) -> int:
     """Resume an interrupted run and finish its report. Nothing is asked twice."""
     from ..run import history  # noqa: PLC0415  loads the ledger
@@ -398,7 +400,7 @@ def resume(run: _RUN, **choices: Any) -> int:
     return faces.ask.resume_run(history.find_run(run, unfinished=True), _make_run_options(choices).shown)
 
 
-@register_command(*_SHOWN, epilog=EXIT_CODES)
+@register_command(*_DISPLAY_OPTIONS, epilog=EXIT_CODES)
 def replay(run: _RUN, **choices: Any) -> int:
     """Recreate a run's report from the ledger. Needs no network and no model; --out also saves it."""
     from ..run import history  # noqa: PLC0415  loads the ledger
@@ -572,7 +574,7 @@ def screen(
     model reads each record once, and the trained reader stays the second reader. Exit code 4: it could read none.
     """
     from willowbark.tools.library import open_library  # noqa: PLC0415
-    from willowbark.tools.reading.corrections import corrections_beside, read_corrections  # noqa: PLC0415
+    from willowbark.tools.reading.corrections import find_corrections_file, read_corrections  # noqa: PLC0415
     from willowbark.tools.reading.store import STORE_FILE, StudyShelf  # noqa: PLC0415
 
     from ..ledger.database import DEFAULT_PATH  # noqa: PLC0415
@@ -612,7 +614,7 @@ def screen(
             limiter=None if engine == "local" else ClusterLimiter(),
             model=model,
             shelf=shelf,
-            corrections=read_corrections(corrections_beside(DEFAULT_PATH)),
+            corrections=read_corrections(find_corrections_file(DEFAULT_PATH)),
         )
     for notice in (*(f"{file_name}; skipped" for file_name in done.refused), *dict.fromkeys(done.by_model.unread)):
         complain(notice)

@@ -15,8 +15,8 @@ from ..ledger import DEFAULT_PATH, Ledger
 from ..run.changes import ChangeRequest, parse_value
 from ..run.correcting import ask_changes
 from ..run.edited_tables import read_table
-from ..run.history import stored_report
-from ..run.labels import labels_of_run
+from ..run.history import load_stored_report
+from ..run.labels import collect_labels
 from ..run.report_changes import tell_changes
 from ..run.rewriting import rewrite_run
 
@@ -38,7 +38,7 @@ def correct(
         UsageError: what is asked cannot be understood, or does not fit the run.
     """
     requests = list[ChangeRequest]()
-    report = stored_report(run_id)
+    report = load_stored_report(run_id)
     if table is not None and (correction or record):
         raise UsageError("--from: takes all from the table; leave record and other options out")
     if table is not None and report is not None:
@@ -72,14 +72,14 @@ def rewrite(run_id: str, root: Path, model: str | None) -> list[str]:
         UsageError: there is no such model, the run has none, or it wrote nothing that stands.
     """
     with Ledger.existing(DEFAULT_PATH) as ledger:
-        made = asyncio.run(rewrite_run(run_id, ledger, model=model, root=root))
-    assert made.written is not None  # of a run that was just written
-    return [made.written.provenance]
+        report = asyncio.run(rewrite_run(run_id, ledger, model=model, root=root))
+    assert report.written is not None  # of a run that was just written
+    return [report.written.provenance]
 
 
 def list_words(run_id: str) -> list[str]:
     """List who said what of a run, as its report took it."""
-    report = stored_report(run_id)
+    report = load_stored_report(run_id)
     lines = [] if report is None else [_write_line(correction) for correction in report.corrections]
     return lines or [f"Nobody has corrected run {run_id}."]
 
@@ -93,6 +93,6 @@ def _write_line(word: CorrectionLine) -> str:
 def write_labels(run_id: str, path: Path) -> list[str]:
     """Write what people said of a run's records as labels, and return a line on it."""
     with Ledger.existing(DEFAULT_PATH) as ledger:
-        text, number = labels_of_run(run_id, ledger)
+        text, number = collect_labels(run_id, ledger)
     write_file(path, text.encode())
     return [f"{path}: {counted(number, 'label')}"]

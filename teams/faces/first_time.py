@@ -140,7 +140,7 @@ def _try_model(talk: Conversation, model: str, settings: Settings) -> bool:
 
 async def _find_model_problem(model: str, settings: Settings) -> str:
     """Ask a model for one word; return why that failed, without keys, or nothing."""
-    from willowbark.agents.asking import provider_error_line  # noqa: PLC0415  agents take most of a second
+    from willowbark.agents.asking import describe_provider_error  # noqa: PLC0415  agents take most of a second
     from willowbark.agents.autogen import UserMessage  # noqa: PLC0415
 
     try:
@@ -151,7 +151,7 @@ async def _find_model_problem(model: str, settings: Settings) -> str:
         async with asyncio.timeout(TRY_S):
             await client.create([UserMessage(content="Answer with the one word: ready", source="user")])
     except Exception as error:  # noqa: BLE001  clients raise whatever their libraries raise
-        return f"did not answer: {provider_error_line(error)}"
+        return f"did not answer: {describe_provider_error(error)}"
     finally:
         await close(client)
     return ""

@@ -18,20 +18,17 @@ from textwrap import TextWrapper
 from typing import Any, Literal, NamedTuple, cast
 
 from anyio import AsyncFile, BrokenResourceError, CancelScope, ClosedResourceError
-from mcp.server.fastmcp import Context, FastMCP
-from mcp.server.fastmcp.exceptions import ToolError
-from mcp.server.fastmcp.prompts import Prompt
 from mcp.server.stdio import stdio_server
-from mcp.types import ImageContent, TextContent, ToolAnnotations
+from mcp.types import CallToolResult, ImageContent, TextContent, ToolAnnotations
 from mcp.types import Tool as ListedTool
 from pydantic import AliasChoices, BaseModel, ConfigDict, Field, ValidationError, create_model, model_validator
 from pydantic.json_schema import GenerateJsonSchema
 
 from willowbark import __version__
-from willowbark.agents.autogen import CancellationToken, tools_of
+from willowbark.agents.autogen import CancellationToken, list_tools_of
 from willowbark.agents.baseline import BaselineChatCompletionClient
 from willowbark.agents.findings import EvidenceDigest
-from willowbark.agents.report.charts import count_studies, forest_plots_of
+from willowbark.agents.report.charts import count_studies, draw_forest_plots
 from willowbark.agents.report.content import DISCLAIMER
 from willowbark.agents.report.follow_up import AnswerWithin
 from willowbark.agents.report.model import ResearchReport
@@ -42,7 +39,7 @@ from willowbark.tools.errors import MissingExtra, SearchError, WillowbarkError
 from willowbark.tools.http.transport import Transport
 from willowbark.tools.questions import preprocess_query
 from willowbark.tools.reading.screening import readable
-from willowbark.tools.reading.sections import excerpted, places
+from willowbark.tools.reading.sections import make_excerpt, places
 from willowbark.tools.records.card import STUDIES
 from willowbark.tools.records.enclosure import GUIDANCE, new_marker, one_line, visible
 from willowbark.tools.records.evidence import Evidence, merge
@@ -63,18 +60,19 @@ from willowbark.tools.toolbox import (
 from willowbark.tools.wording import capital, counted
 from willowbark.tools.works.trust import flags_of
 
-from ..config import DEPTHS, Depth, Settings, wording_of
+from ..config import DEPTHS, Depth, Settings, format_problem
 from ..events import AgentEvent
-from ..guard import Guarded, Tokened, listening_at, serve_app, tell_token, token_from
+from ..guard import Guarded, Tokened, listen_at, read_token, serve_app, tell_token
 from ..ledger import Ledger, LedgerError
-from ..ledger.run_ids import new_run_id
+from ..ledger.run_ids import make_run_id
 from ..research_team import default_participants
 from ..run.changes import ChangeRequest
 from ..run.correcting import ask_changes
-from ..run.history import runs_in_ledger, stored_report
+from ..run.history import list_ledger_runs, load_stored_report
 from ..run.options import RunOptions
 from ..run.research import research_stream, resume_stream
 from ..run.within import ask_within
+from .mcp_sdk import Prompt, ResourceError, SdkServer, TellProgress, ToolError
 from .standard_input import read_lines
 
 HOST = "127.0.0.1"
@@ -107,7 +105,6 @@ INSTRUCTIONS = (
     f"{GUIDANCE} {DISCLAIMER}"
 )
 _PAGES = TextWrapper(PAGE_CHARACTERS, expand_tabs=False, replace_whitespace=False, drop_whitespace=False)
-_Context = Context[Any, Any, Any]
 _ToolResult = Awaitable[tuple[str, BaseModel | bytes | None]]
 """Text, and all or part of it as data, or a picture as PNG."""
 OTHER_NAMES = {"generate_chart": "chart"}
@@ -340,7 +337,7 @@ class ResearchRun:
             news.cancel()
 
 
-class Server(FastMCP[Any]):
+class Server(SdkServer):
     """The MCP server, not yet listening; its runs' ledger is created with the first of them.
 
     Attributes:
@@ -359,9 +356,9 @@ class Server(FastMCP[Any]):
         self._sources = [
             source for source in settings.searched_sources if gives(source) in STUDIES and not takes_names(source)
         ]
-        self._offers: dict[str, tuple[ListedTool, type[BaseModel], Callable[[Any, _Context], _ToolResult]]] = {}
+        self._offers: dict[str, tuple[ListedTool, type[BaseModel], Callable[[Any, TellProgress], _ToolResult]]] = {}
         for member in default_participants(BaselineChatCompletionClient(), settings):
-            for tool in tools_of(member) if isinstance(member, SpecialistAgent) else ():
+            for tool in list_tools_of(member) if isinstance(member, SpecialistAgent) else ():
                 if isinstance(tool, EvidenceTool):
                     self._offer_tool(tool)
                 if isinstance(tool, GetPaper):
@@ -373,25 +370,24 @@ class Server(FastMCP[Any]):
         self._offer(self.chart, ChartArgs, most=CHART_BYTES)
         self._offer(self.ask_run, RunQuestionArgs, AnswerWithin)
         self._offer(self.correct, CorrectArgs, ResearchAnswer, RESEARCH_BYTES)
-        super().__init__("willowbark", INSTRUCTIONS, log_level="CRITICAL")
-        self._mcp_server.version = __version__
+        super().__init__("willowbark", INSTRUCTIONS, __version__)
 
         @self.resource(_RUNS, name="runs", mime_type="application/json")
         def list_runs() -> str:
             """The runs of this workspace, the latest first."""
             columns = {"run_id", "question", "status", "stop_reason", "created_at", "rounds", "model", "cost_usd"}
-            runs = [run.model_dump(mode="json", include=columns) for run in runs_in_ledger(self._ledger)]
+            runs = [run.model_dump(mode="json", include=columns) for run in list_ledger_runs(self._ledger)]
             return json.dumps(runs, ensure_ascii=False)
 
         @self.resource(f"{_RUNS}/{{run_id}}/report.md", name="report.md", mime_type="text/markdown")
         def read_markdown(run_id: str) -> str:
             """A run's report."""
-            return self._report_of(run_id).to_markdown()
+            return self._read_report(run_id).to_markdown()
 
         @self.resource(f"{_RUNS}/{{run_id}}/report.json", name="report.json", mime_type="application/json")
         def read_json(run_id: str) -> str:
             """A run's report as data."""
-            return self._report_of(run_id).to_json()
+            return self._read_report(run_id).to_json()
 
         for name, (title, description, text) in PROMPTS.items():
             self.add_prompt(Prompt.from_function(make_prompt(text), name, title=title, description=description))
@@ -401,7 +397,8 @@ class Server(FastMCP[Any]):
         lines = cast("AsyncFile[str]", read_lines())  # it is only iterated over
         try:
             async with stdio_server(lines) as (messages, answers):
-                await self._mcp_server.run(messages, answers, self._mcp_server.create_initialization_options())
+                options = self.protocol_server.create_initialization_options()
+                await self.protocol_server.run(messages, answers, options)
         finally:
             serving = asyncio.current_task()
             is_interrupted = serving is not None and serving.cancelling() > 0
@@ -420,7 +417,7 @@ class Server(FastMCP[Any]):
         """List all tools, with the schemas of their arguments and results."""
         return [listed for listed, *_ in self._offers.values()]
 
-    async def call_tool(self, name: str, arguments: dict[str, Any]) -> Any:
+    async def answer_call(self, name: str, arguments: dict[str, Any], tell: TellProgress) -> CallToolResult:
         """Answer a call with text, and with data if the tool gives any; the client is sent the message of an error."""
         own = OTHER_NAMES.get(name, name)
         if own not in self._offers:
@@ -429,29 +426,40 @@ class Server(FastMCP[Any]):
         try:
             values = args.model_validate(arguments)
         except ValidationError as error:
-            wrong = [f"{'.'.join(map(str, e['loc'])) or 'arguments'}: {wording_of(e)}" for e in error.errors()]
+            wrong = [f"{'.'.join(map(str, e['loc'])) or 'arguments'}: {format_problem(e)}" for e in error.errors()]
             fields = [f"{field} ({info.description})" for field, info in args.model_fields.items()]
             raise ToolError(f"{'; '.join(wrong)}. The arguments are {', '.join(fields)}.") from None
         try:
-            text, data = await answer(values, self.get_context())
-        except (ToolError, WillowbarkError):
+            text, data = await answer(values, tell)
+        except ToolError:
             raise
+        except WillowbarkError as error:
+            raise ToolError(str(error)) from error
         except Exception as error:
             raise ToolError(f"a fault of Willowbark itself ({type(error).__name__})") from error
-        content: list[TextContent | ImageContent] = [TextContent(type="text", text=text)]
+        content: list[Any] = [TextContent(type="text", text=text)]
         if isinstance(data, bytes):
             picture = base64.b64encode(data).decode("ascii")
-            return [*content, ImageContent(type="image", data=picture, mimeType="image/png")]
-        return content if data is None else (content, data.model_dump(mode="json"))
+            return CallToolResult(content=[*content, ImageContent(type="image", data=picture, mimeType="image/png")])
+        values_given = None if data is None else data.model_dump(mode="json")
+        return CallToolResult(content=content, structuredContent=values_given)
 
-    def _report_of(self, run_id: str) -> ResearchReport:
-        if (report := stored_report(run_id, self._ledger)) is None:
+    def _read_report(self, run_id: str) -> ResearchReport:
+        """Read a run's report for a client that asks for it as a resource; it is sent the message of an error."""
+        try:
+            return self._load_report(run_id)
+        except WillowbarkError as error:
+            raise ResourceError(str(error)) from error
+
+    def _load_report(self, run_id: str) -> ResearchReport:
+        report = load_stored_report(run_id, self._ledger)
+        if report is None:
             raise LedgerError(f"run {run_id} has no report yet; `research` with this run_id finishes it")
         return report
 
     def _offer(
         self,
-        answer: Callable[[Any, _Context], _ToolResult],
+        answer: Callable[[Any, TellProgress], _ToolResult],
         args: type[BaseModel],
         gives: type[BaseModel] | None = None,
         most: int = MOST_BYTES,
@@ -481,7 +489,7 @@ class Server(FastMCP[Any]):
         args = own if own in (PaperArgs, TrialArgs) else create_model(own.__name__, __base__=(pages, own))
         gives_studies = isinstance(tool, SourceTool) and tool.name.removeprefix("search_") in self._sources
 
-        async def answer(call_args: BaseModel, _: _Context) -> tuple[str, FoundPapers | None]:
+        async def answer(call_args: BaseModel, _: TellProgress) -> tuple[str, FoundPapers | None]:
             values = call_args.model_dump(exclude_unset=True, include=set(own.model_fields))
             if isinstance(call_args, PagedSince) and call_args.date_range is not None:
                 if "mindate" in values:
@@ -510,7 +518,7 @@ class Server(FastMCP[Any]):
         tool.bind(self._transport, new_marker())
         return (await tool.run(args, CancellationToken())).replies
 
-    async def search(self, args: FindArgs, _: _Context) -> tuple[str, Hits]:
+    async def search(self, args: FindArgs, _: TellProgress) -> tuple[str, Hits]:
         """Publications and trials of {sources}: id, title and address of each."""
         query = preprocess_query(args.query)
 
@@ -520,14 +528,14 @@ class Server(FastMCP[Any]):
 
         replies = await asyncio.gather(*map(ask, self._sources))
         _raise_failed(replies)
-        records = rank(query, merge(record for reply in replies for record in reply.records))
+        records = rank(query, merge(chain.from_iterable(reply.records for reply in replies)))
         failed = [f"{reply.source}: {', '.join(reply.warnings)}" for reply in replies if reply.status in _WAYS_OUT]
         hits = Hits(results=[_hit(record) for record in records], failed=failed)
         while len(text := hits.model_dump_json().encode()) > MOST_BYTES:
             hits = hits.model_copy(update={"results": hits.results[:-1]})
         return text.decode(), hits
 
-    async def fetch(self, args: FetchArgs, _: _Context) -> tuple[str, FetchedRecord]:
+    async def fetch(self, args: FetchArgs, _: TellProgress) -> tuple[str, FetchedRecord]:
         """A publication or trial by its id, with its whole text or a section of it; or a part of a run."""
         is_run = args.id.startswith("run:")
         fetched = await (self._fetch_run(args) if is_run else self._fetch_record(args))
@@ -539,7 +547,7 @@ class Server(FastMCP[Any]):
         return whole.model_dump_json(), whole
 
     async def _fetch_record(self, args: FetchArgs) -> Fetched:
-        record = await self._record(args.id, full_text=args.part is not None)
+        record = await self._look_up_record(args.id, full_text=args.part is not None)
         if record is None:
             raise ToolError(f"there is no record {args.id}; take an id from `search`")
         marks = _list_marks(record)
@@ -562,7 +570,7 @@ class Server(FastMCP[Any]):
 
     async def _fetch_run(self, args: FetchArgs) -> Fetched:
         run_id = args.id.removeprefix("run:")
-        report = await asyncio.to_thread(self._report_of, run_id)
+        report = await asyncio.to_thread(self._load_report, run_id)
         markdown = report.to_markdown()
         appendix = report.to_appendix()
         sections = {"report": markdown, "appendix": appendix, **split_parts(markdown)}
@@ -570,7 +578,7 @@ class Server(FastMCP[Any]):
         hit = Hit(id=args.id, title=report.title, url=f"{_RUNS}/{run_id}/report.md")
         return Fetched(hit, text, {"parts": "; ".join(sections), "date": f"{report.generated_at:%Y-%m-%d}"})
 
-    async def _record(self, name: str, *, full_text: bool = False) -> Evidence | None:
+    async def _look_up_record(self, name: str, *, full_text: bool = False) -> Evidence | None:
         """Look up a record by its key, PMID or NCT number, with its open full text if wanted; None if there is none."""
         kind, _, number = name.rpartition(":")
         if kind in ("doi", "pmcid"):
@@ -585,9 +593,9 @@ class Server(FastMCP[Any]):
         _raise_failed(replies)
         return next(iter(replies[0].records), None)
 
-    async def chart(self, args: ChartArgs, _: _Context) -> tuple[str, bytes]:
+    async def chart(self, args: ChartArgs, _: TellProgress) -> tuple[str, bytes]:
         """A picture of a run's evidence, as PNG, and the same in words."""
-        report = self._report_of(args.run_id)
+        report = self._load_report(args.run_id)
         try:
             from willowbark.agents.pictures import plots  # noqa: PLC0415  an extra, and slow to load
         except ImportError:
@@ -597,7 +605,7 @@ class Server(FastMCP[Any]):
             if counts is None:
                 raise ToolError(f"run {args.run_id} found no drug with a result; there is nothing to draw")
             return counts.description, plots.draw_counts(counts)
-        pictures = forest_plots_of(report, args.drug)
+        pictures = draw_forest_plots(report, args.drug)
         if not pictures:
             names = ", ".join(candidate.name for candidate in report.candidates) or "none"
             raise ToolError(
@@ -606,7 +614,7 @@ class Server(FastMCP[Any]):
             )
         return f"{pictures[0].caption} {pictures[0].description}", plots.draw(pictures[0], "png")
 
-    async def research(self, args: ResearchArgs, context: _Context) -> tuple[str, ResearchAnswer]:
+    async def research(self, args: ResearchArgs, tell: TellProgress) -> tuple[str, ResearchAnswer]:
         """A whole run: the answer with its studies; after 45 s what stands so far: call it again with its run_id."""
         if (args.question is None) is (args.run_id is None):
             raise ToolError("give either a question, for a new run, or the run_id of an earlier one")
@@ -618,9 +626,7 @@ class Server(FastMCP[Any]):
             while reported < len(run.heard):
                 line = run.heard[reported]
                 with suppress(*_CLIENT_LEFT):  # the run goes on
-                    if reported == 0:
-                        await context.info(line)
-                    await context.report_progress(reported, message=line)
+                    await tell(reported, line)
                 reported += 1
             left = end - asyncio.get_running_loop().time()
             if run.task.done() or left <= 0:
@@ -643,7 +649,7 @@ class Server(FastMCP[Any]):
     def _start(self, args: ResearchArgs) -> ResearchRun:
         """Start or resume a run, which goes on without its client."""
         earlier = args.run_id or (None if args.again else self._asked.get(_make_question_key(args)))
-        run = ResearchRun(earlier or new_run_id(args.question or ""))
+        run = ResearchRun(earlier or make_run_id(args.question or ""))
         run.task = asyncio.create_task(self._follow(args, run, is_new=earlier is None))
         run.task.add_done_callback(_note_failure)
         self._known[run.run_id] = run
@@ -685,7 +691,7 @@ class Server(FastMCP[Any]):
                 new = RunOptions(settings=self._settings, **args.model_dump(exclude={"run_id", "again"}))
                 stream = research_stream(new, ledger=ledger, run_id=run.run_id, **choices)
             elif ledger.run(run.run_id).status == "complete":
-                return self._report_of(run.run_id)
+                return self._load_report(run.run_id)
             else:
                 stream = resume_stream(run.run_id, ledger, **choices)
             async with aclosing(stream):
@@ -696,13 +702,13 @@ class Server(FastMCP[Any]):
                     run.hear(event)
         raise ToolError(f"run {run.run_id} failed: {problem}; try again with `research` and this run_id")
 
-    async def ask_run(self, args: RunQuestionArgs, _: _Context) -> tuple[str, AnswerWithin]:
+    async def ask_run(self, args: RunQuestionArgs, _: TellProgress) -> tuple[str, AnswerWithin]:
         """A follow-up, answered from what a run collected, with its own citations; nothing is searched."""
         with Ledger.existing(self._ledger) as ledger:
             answer = await ask_within(args.question, args.run_id, ledger)
         return answer.to_markdown(), answer
 
-    async def correct(self, args: Any, _: _Context) -> tuple[str, ResearchAnswer]:
+    async def correct(self, args: Any, _: TellProgress) -> tuple[str, ResearchAnswer]:
         """Correct what a run read, in a person's name and on their word alone; the report is made again at once."""
         request = ChangeRequest.of(args.model_dump(exclude={"run_id", "by"}))
         with Ledger.existing(self._ledger) as ledger:
@@ -790,16 +796,16 @@ def find_first_day(span: str, today: date) -> date:
 
 def list_papers(reply: SourceReply) -> FoundPapers:
     """Return a reply's records as data of at most `FOUND_BYTES`, with as much of the abstracts as fits."""
-    papers_found = FoundPapers(query=reply.query, count=0, total=reply.total, papers=[])
+    answer = FoundPapers(query=reply.query, count=0, total=reply.total, papers=[])
     for length in ABSTRACTS:
         papers = [_make_paper(record, length) for record in reply.records]
-        papers_found = FoundPapers(query=reply.query, count=len(papers), total=reply.total, papers=papers)
-        if len(papers_found.model_dump_json().encode()) <= FOUND_BYTES:
-            return papers_found
-    while papers_found.papers and len(papers_found.model_dump_json().encode()) > FOUND_BYTES:
-        papers = papers_found.papers[:-1]
-        papers_found = papers_found.model_copy(update={"papers": papers, "count": len(papers), "truncated": True})
-    return papers_found
+        answer = FoundPapers(query=reply.query, count=len(papers), total=reply.total, papers=papers)
+        if len(answer.model_dump_json().encode()) <= FOUND_BYTES:
+            return answer
+    while answer.papers and len(answer.model_dump_json().encode()) > FOUND_BYTES:
+        papers = answer.papers[:-1]
+        answer = answer.model_copy(update={"papers": papers, "count": len(papers), "truncated": True})
+    return answer
 
 
 def _make_paper(record: Evidence, length: int) -> FoundPaper:
@@ -854,7 +860,7 @@ def bound_reply(tool_reply: ToolReply, most_bytes: int = MOST_BYTES) -> str:
 
 def _cut_reply(reply: SourceReply) -> SourceReply:
     """Cut the full texts of a reply to excerpts."""
-    records = [excerpted(record) for record in reply.records]
+    records = [make_excerpt(record) for record in reply.records]
     return reply.model_copy(update={"records": records, "truncated": records != reply.records})
 
 
@@ -865,10 +871,10 @@ async def serve(options: RunOptions, ledger: Path, port: int | None, say: Callab
     and the token if the environment sets none. UsageError for invalid settings, keys or token, or a port that is taken.
     """
     settings = options.chosen()
-    own_token = token_from(os.environ, TOKEN_VARIABLE) if port is not None else None
-    endpoints = options.sources_at(settings, say)
+    own_token = read_token(os.environ, TOKEN_VARIABLE) if port is not None else None
+    endpoints = options.open_endpoints(settings, say)
     with ExitStack() as stack:
-        listening = None if port is None else stack.enter_context(listening_at(HOST, port))
+        listening = None if port is None else stack.enter_context(listen_at(HOST, port))
         async with Transport(endpoints) as transport:
             server = Server(settings, transport, ledger)
             if listening is None:

@@ -29,7 +29,7 @@ from ..events import AgentEvent
 from ..ledger import DEFAULT_PATH
 from ..run.board import DOING, Board, SourceRow
 from ..run.choices import RunChoices
-from ..run.options import RunOptions, approver_for
+from ..run.options import RunOptions, create_approver
 from ..run.research import RunFailed, research_stream
 
 GRACE_S = 10.0  # to wait for a partial report after an interruption
@@ -55,7 +55,7 @@ async def research_in_cell(question: str | RunOptions, **choices: Unpack[RunChoi
     approve = options.approve
     view = LiveView(options.question or "", settings.searched_sources)
     if approve is None or isinstance(approve, bool):
-        approve = approver_for(None, settings, "notebook", read_notebook_input)
+        approve = create_approver(None, settings, "notebook", read_notebook_input)
     chosen = {"settings": settings, "cancellation_token": token, "approve": approve}
 
     async def follow() -> None:
@@ -148,16 +148,16 @@ class LiveView:
             self._handle = None
 
     def _repr_html_(self) -> str:
-        lines = [f"<strong>{escape(one_line(self._question))}</strong>", escape(self._status())]
+        lines = [f"<strong>{escape(one_line(self._question))}</strong>", escape(self._describe_status())]
         for source, row in self._board.rows.items():
             problem = f" · {escape(row.problem)}" if row.problem else ""
             lines.append(f"{escape(title_of(source))} · {counted(row.kept, 'record')}{problem}")
         return "".join(f'<div style="{_LINE}">{line}</div>' for line in lines)
 
     def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
-        printer.text(self._status() if self.report is not None else f"researching: {one_line(self._question)}")
+        printer.text(self._describe_status() if self.report is not None else f"researching: {one_line(self._question)}")
 
-    def _status(self) -> str:
+    def _describe_status(self) -> str:
         """Describe the current activity or the result in one line."""
         if self.report is not None:
             problem = f"{self.problem}. " if self.problem else ""
@@ -166,7 +166,8 @@ class LiveView:
             sizes = {"round": self.report.search_iterations, "record": records, "candidate": candidates}
             counts = ", ".join(counted(number, noun) for noun, number in sizes.items())
             return f"{problem}{counts}; stopped: {self.report.stop_reason.replace('_', ' ')}"
-        if (event := self._latest) is None:
+        event = self._latest
+        if event is None:
             return "starting …"
         is_markdown = event.type in ("thinking", "analysis_complete")
         status = DOING[event.type] if is_markdown else one_line(event.message)

@@ -13,8 +13,8 @@ from pydantic import BaseModel, Strict, StrictInt, StringConstraints, Validation
 from willowbark.agents.exports.cells import write_csv
 from willowbark.agents.exports.comparisons import COMPARISON_COLUMNS, list_rows
 from willowbark.tools.appraisal.appraised import DocumentReader
-from willowbark.tools.appraisal.posted import registered_reading
-from willowbark.tools.appraisal.stance import stance_of
+from willowbark.tools.appraisal.posted import make_registered_reading
+from willowbark.tools.appraisal.stance import derive_stance
 from willowbark.tools.errors import UsageError
 from willowbark.tools.files import FileItem, UnreadableRecord, read_records
 from willowbark.tools.files.content import MAX_BYTES
@@ -30,7 +30,7 @@ from willowbark.tools.records.evidence import Evidence
 from willowbark.tools.records.study import Study
 from willowbark.tools.sources.studies.clinicaltrials import parse_study
 
-from ..config import wording_of
+from ..config import format_problem
 from .terminal import complain
 
 OutputFormat = Literal["jsonl", "csv"]
@@ -40,7 +40,7 @@ _OF_READING = (
 )  # fmt: skip
 """Fields of a drug's reading that are written as they are."""
 _TABLE = ("record", "id", *COMPARISON_COLUMNS, "sure")
-_TOLD_EVERY = 100  # records
+_PROGRESS_EVERY = 100  # records
 _InputText = Annotated[str, Strict(), StringConstraints(max_length=300_000)]  # has half characters refused, too
 _InputLine = Annotated[str, Strict(), StringConstraints(strip_whitespace=True)]
 
@@ -105,7 +105,7 @@ def read_file(
                 form_lines = _write_table if is_table else _write_json
                 target.write(b"".join(form_lines(order, record, reading) for reading in readings))
                 target.flush()
-                if order % _TOLD_EVERY == 0 and not quiet:
+                if order % _PROGRESS_EVERY == 0 and not quiet:
                     complain(f"{order:,} records, {studies:,} studies")
             if unread and unread == order:
                 raise UsageError(f"nothing in {name} can be read")
@@ -129,7 +129,7 @@ def read_input_records(items: Iterator[FileItem]) -> Iterator[tuple[str, InputRe
             record = InputRecord.model_validate({"id": str(order), **_choose_text_fields(item.fields), **item.own})
         except ValidationError as error:
             first = error.errors(include_url=False)[0]
-            yield item.place, f"{first['loc'][0]}: {wording_of(first)}"
+            yield item.place, f"{first['loc'][0]}: {format_problem(first)}"
         else:
             yield item.place, record if record.title or record.text.strip() else _WITHOUT_TEXT
 
@@ -184,34 +184,34 @@ def _create(path: Path) -> BinaryIO:
         raise UsageError(f"{path} can't be written ({error.strerror})") from None
 
 
-class _Found(NamedTuple):
+class _StudyReadings(NamedTuple):
     """A study with the readings that it was assembled from, one a drug."""
 
     study: Study
     readings: list[Reading]
 
 
-def _read(record: InputRecord, asked_about: str | None, reader: DocumentReader) -> Iterator[_Found]:
+def _read(record: InputRecord, default_condition: str | None, reader: DocumentReader) -> Iterator[_StudyReadings]:
     """Yield the study of a record for each condition that it is read for."""
     document = Document(record.title, record.text, record.publication_types)
     drugs = [record.drug] if record.drug else list(dict.fromkeys(name for name, _, _ in document.drugs))
     conditions = dict.fromkeys(name for name, _, _ in document.conditions if not is_generic(name))
-    condition = record.condition or asked_about
+    condition = record.condition or default_condition
     for about in [condition] if condition else conditions:
         readings = [_read_drug(record, document, drug, about, reader) for drug in drugs]
         if readings:
-            yield _Found(assemble_study(readings, document), readings)
+            yield _StudyReadings(assemble_study(readings, document), readings)
 
 
 def _read_drug(record: InputRecord, document: Document, drug: str, condition: str, reader: DocumentReader) -> Reading:
     """Read a record for a drug: a registered trial by its posted results alone."""
     if record.trial is None:
         return reader.read_document(document, drug, condition, str(record.id))
-    reading, _ = registered_reading(record.trial, drug, condition, (condition,))
+    reading, _ = make_registered_reading(record.trial, drug, condition, (condition,))
     return reading
 
 
-def _write_json(order: int, record: InputRecord, study_readings: _Found) -> bytes:
+def _write_json(order: int, record: InputRecord, study_readings: _StudyReadings) -> bytes:
     """Return the line of a study: the record, the study, and what it says of each drug."""
     drugs = [_describe_drug(study_readings.study, reading) for reading in study_readings.readings]
     row = {"record": order, "id": record.id, **study_readings.study.model_dump(mode="json"), "drugs": drugs}
@@ -219,7 +219,7 @@ def _write_json(order: int, record: InputRecord, study_readings: _Found) -> byte
 
 
 def _describe_drug(study: Study, reading: Reading) -> dict[str, Any]:
-    stance = stance_of(study, reading.drug, is_on_condition)
+    stance = derive_stance(study, reading.drug, is_on_condition)
     basis = stance.view.basis if stance.view else None
     if stance.comparison and "basis" not in study.not_read:
         basis = stance.comparison.basis
@@ -233,7 +233,7 @@ def _describe_drug(study: Study, reading: Reading) -> dict[str, Any]:
     }
 
 
-def _write_table(order: int, record: InputRecord, study_readings: _Found) -> bytes:
+def _write_table(order: int, record: InputRecord, study_readings: _StudyReadings) -> bytes:
     """Return the lines of a study's comparisons; `probability` and `sure` are of the drug whose effect is compared."""
     by_drug = {reading.drug: reading for reading in study_readings.readings}
     rows = []

@@ -12,7 +12,7 @@ from willowbark.agents.report.forms import record_name
 from ..ledger import DEFAULT_PATH, Ledger
 from ..run.changes import ChangeRequest
 from ..run.correcting import ask_changes
-from ..run.history import differences
+from ..run.history import list_differences
 from ..run.reviewing import RowToReview, list_rows
 
 ANSWERS = {"s": "supports", "c": "contradicts", "i": "inconclusive", "n": "not assessed"}
@@ -68,7 +68,7 @@ def review(
         typed = _ask_row(row, is_blind=is_blind, say=say, ask=ask)
         if typed == "q":
             break
-        request = _to_request(row, typed, time.monotonic() - began)
+        request = _build_request(row, typed, time.monotonic() - began)
         requests += [request] if request is not None else []
         if is_blind and request is not None:
             say(f"The report has: {row.direction}. {'; '.join(row.readers)}")
@@ -77,7 +77,7 @@ def review(
     with Ledger.existing(DEFAULT_PATH) as ledger:
         before = ledger.report(run_id) or {}
         change = asyncio.run(ask_changes(run_id, ledger, requests, by=by, root=root))
-    moved = differences(before, change.model_dump(mode="json"))[1:]
+    moved = list_differences(before, change.model_dump(mode="json"))[1:]
     seen = f"People have seen {change.rows_seen} of {len(change.evidence_table)} rows of this report."
     return [*moved, seen]
 
@@ -99,7 +99,7 @@ def _ask_row(row: RowToReview, *, is_blind: bool, say: Say, ask: Callable[[], st
             return typed
 
 
-def _to_request(row: RowToReview, typed: str, seconds: float) -> ChangeRequest | None:
+def _build_request(row: RowToReview, typed: str, seconds: float) -> ChangeRequest | None:
     """Turn an answer into a request; None for a skipped row."""
     fields: dict[str, Any] = {"record": row.record, "drug": row.drug, "seconds": round(seconds, 1)}
     if typed == "?":

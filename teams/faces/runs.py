@@ -24,15 +24,15 @@ from rich.text import Text
 
 from willowbark.tools.errors import UsageError
 from willowbark.tools.local_files import read_json_file
-from willowbark.tools.reading.corrections import corrections_beside
+from willowbark.tools.reading.corrections import find_corrections_file
 from willowbark.tools.reading.store import STORE_FILE
 from willowbark.tools.whole_file import write_file
 
-from ..config import wording_of
+from ..config import format_problem
 from ..ledger import DEFAULT_PATH
 from ..run.history import UNFINISHED, RunRow, list_runs
 from ..run.options import RunOptions
-from ..run.report_changes import missing_keys, tell_changes
+from ..run.report_changes import find_missing_keys, tell_changes
 from .terminal import write_out
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ _LARGEST_REPORT_BYTES = 256 << 20
 WATCHED = DEFAULT_PATH.parent / "watch"
 MOVED = 10  # exit code of `watch run` if anything changed
 FAILED = 4  # if a question could not be repeated, and nothing else changed
-_KEPT = ("library", "model", "settings", "depth", "offline")
+_STORED_CHOICES = ("library", "model", "settings", "depth", "offline")
 _UNANSWERED = ("unavailable", "partial", "bad_query")
 _CUT_SHORT = ("cancelled", "error", "sources_unreachable", "timeout", "token_budget_exceeded")
 
@@ -82,19 +82,22 @@ def _join_cells(cells: Iterable[str | None]) -> str:
 def add_watch(folder: Path, question: str, choices: Mapping[str, Any]) -> str:
     """Store a question to repeat, with its choices of `RunOptions`; return its name; UsageError if it cannot be."""
     from willowbark.tools.library import open_library  # noqa: PLC0415  the reader of questions and libraries
-    from willowbark.tools.questions import understood_question  # noqa: PLC0415
+    from willowbark.tools.questions import check_question  # noqa: PLC0415
 
-    checked = understood_question(question)
-    choices_kept = {name: value for name, value in choices.items() if name in _KEPT and value not in (None, False)}
+    checked = check_question(question)
+    stored_choices = {
+        name: value for name, value in choices.items() if name in _STORED_CHOICES and value not in (None, False)
+    }
     for name in ("library", "settings"):
-        if choices_kept.get(name, "bundled") != "bundled":
-            choices_kept[name] = str(Path(choices_kept[name]).resolve())
-    if library := RunOptions.of(checked, choices_kept).chosen().library.path:
-        open_library(library)
-    name = hashlib.sha256(json.dumps([checked, choices_kept], sort_keys=True).encode()).hexdigest()[:12]
+        if stored_choices.get(name, "bundled") != "bundled":
+            stored_choices[name] = str(Path(stored_choices[name]).resolve())
+    library = RunOptions.of(checked, stored_choices).chosen().library.path
+    if library:
+        open_library(library)  # a library that cannot be read is an error now, not at the next repetition
+    name = hashlib.sha256(json.dumps([checked, stored_choices], sort_keys=True).encode()).hexdigest()[:12]
     if (folder / name).exists():
         raise UsageError(f"this question is watched already, as {name}")
-    added = {"question": checked, "options": choices_kept, "added": _get_now()}
+    added = {"question": checked, "options": stored_choices, "added": _get_now()}
     write_file(folder / name / "watch.json", json.dumps(added, indent=2).encode())
     return name
 
@@ -208,7 +211,7 @@ def _repeat(watch: Watch, tell: Callable[[str], None], complain: Callable[[str],
         complain(f"library {library}: {line}")
     store = watch.place.parent.parent / STORE_FILE
     try:
-        words = corrections_beside(store)
+        words = find_corrections_file(store)
         report = asyncio.run(research(options, fresh=True, studies=store, corrections=words)).model_dump(mode="json")
     except RunFailed as error:
         raise UsageError(str(error)) from None
@@ -241,7 +244,7 @@ def _check_report(place: Path, report: Mapping[str, Any]) -> None:
 def _find_changes(watch: Watch, report: Mapping[str, Any], library: "Library | None") -> list[str]:
     """Tell what moved since the last report; a study that the library still holds is not gone."""
     assert watch.report is not None
-    missing = missing_keys(watch.report, report)
+    missing = find_missing_keys(watch.report, report)
     records = library.by_numbers(missing, "pubmed") if library and missing else []
     retracted = {record.key for record in records if record.paper and record.paper.retracted}
     return tell_changes(watch.report, report, retracted, {record.key for record in records})
@@ -287,7 +290,7 @@ def _read_state(path: Path, form: "TypeAdapter[T]", missing: Any = ...) -> T:
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         where = ".".join(map(str, first["loc"])) or "its beginning"
-        raise UsageError(f"{path}: is damaged ({where}: {wording_of(first)})") from None
+        raise UsageError(f"{path}: is damaged ({where}: {format_problem(first)})") from None
 
 
 def _make_urn(*parts: str) -> str:

@@ -20,7 +20,7 @@ from ..run.board import Board, format_event
 from ..run.workspace import APPENDIX_FILE
 
 if TYPE_CHECKING:
-    from willowbark.agents.report.forms.blocks import Paragraph, ReportTree
+    from willowbark.agents.report.forms.blocks import Paragraph, ReportTree, Section
     from willowbark.agents.report.model import ResearchReport
 
 COUNT_EVERY_S = 5.0  # between progress lines on reading, in a file or pipe
@@ -118,9 +118,9 @@ def print_report(document: "ReportTree", console: Console) -> None:
     """Print a report as wide as the window; no character from a record can control the terminal."""
     from rich.markdown import Markdown  # noqa: PLC0415  not needed in a pipe
 
-    from willowbark.agents.report.forms.markdown import as_markdown  # noqa: PLC0415
+    from willowbark.agents.report.forms.markdown import render_markdown  # noqa: PLC0415
 
-    console.print(Markdown(as_markdown(document, APPENDIX_FILE)))
+    console.print(Markdown(render_markdown(document, APPENDIX_FILE)))
 
 
 def print_brief(document: "ReportTree", console: Console) -> None:
@@ -132,26 +132,42 @@ def print_brief(document: "ReportTree", console: Console) -> None:
     from rich.markdown import Markdown  # noqa: PLC0415  not needed in a pipe
 
     from willowbark.agents.report.forms.blocks import Items, Paragraph  # noqa: PLC0415
-    from willowbark.agents.report.forms.markdown import blocks_in_markdown  # noqa: PLC0415
+    from willowbark.agents.report.forms.markdown import render_blocks  # noqa: PLC0415
 
     answer, *others = document.sections
-    first, *notes = (block for block in answer.blocks if isinstance(block, Paragraph))
+    written = _count_written(answer)
+    opening = answer.blocks[: max(written, 1)]
+    notes = [block for block in answer.blocks[len(opening) :] if isinstance(block, Paragraph)]
 
-    def laid_out() -> Markdown:
+    def lay_out() -> Markdown:
         listed = [Items(tuple(note.content for note in notes))] if notes else []
-        return Markdown(blocks_in_markdown([replace(answer, blocks=(first, *listed))]))
+        return Markdown(render_blocks([replace(answer, blocks=(*opening, *listed))]))
 
-    whole = laid_out()
-    while len(console.render_lines(laid_out())) > console.height - LINES_AFTER:
+    whole = lay_out()
+    while len(console.render_lines(lay_out())) > console.height - LINES_AFTER:
         spare = min(notes, key=_rank_note, default=None)
         if spare is None or _rank_note(spare) == _SAFETY:
             break
         notes.remove(spare)
-    last = laid_out()
+    last = lay_out()
     console.print(whole)
     print_report(replace(document, sections=tuple(others)), console)
     console.print()
     console.print(last)
+
+
+def _count_written(answer: "Section") -> int:
+    """Count the blocks of a model's answer: up to its last list, and who wrote it; 0 where it has no list."""
+    from willowbark.agents.report.forms.blocks import Items, Paragraph  # noqa: PLC0415
+
+    lists = [at for at, block in enumerate(answer.blocks) if isinstance(block, Items)]
+    end = lists[-1] + 1 if lists else 0
+    while 0 < end < len(answer.blocks):
+        block = answer.blocks[end]
+        if not (isinstance(block, Paragraph) and block.look == "small"):
+            break
+        end += 1
+    return end
 
 
 def _rank_note(note: "Paragraph") -> int:

@@ -20,7 +20,7 @@ from willowbark.tools.records.registry import get_fresh_days
 
 from .database import Database, LedgerError, Statement, compute_digest, pack, unpack, unpack_bytes
 
-_KEPT_FIELDS = "request source method url sent attempt status content_type elapsed_s error".split()
+_EXCHANGE_FIELDS = "request source method url sent attempt status content_type elapsed_s error".split()
 CORRECTIONS = "what people said before the run"
 CORRECTED = "what people have said since"
 REWRITTEN = "what a model wrote after people corrected it"
@@ -118,7 +118,7 @@ class Journal:
         body = compute_digest(exchange.body)
         self._write(
             ("INSERT OR IGNORE INTO body VALUES (?, ?)", (body, zlib.compress(exchange.body, 1))),
-            self._row("exchange", body=body, **{name: getattr(exchange, name) for name in _KEPT_FIELDS}),
+            self._build_insert("exchange", body=body, **{name: getattr(exchange, name) for name in _EXCHANGE_FIELDS}),
         )
 
     def recall(self, source: str, request: str) -> Reply | SearchError | None:
@@ -160,7 +160,7 @@ class Journal:
     ) -> None:
         """Commit a model's answer; `cost_usd` is None if the price is unknown."""
         row = {"request": request, "model": model, "answer": pack(answer), "cost_usd": cost_usd}
-        self._write(self._row("model_call", **row, **vars(usage)))
+        self._write(self._build_insert("model_call", **row, **vars(usage)))
 
     def find_batch(self, request: str) -> str | None:
         """Return the batch that contained a request; None if there was none."""
@@ -169,7 +169,7 @@ class Journal:
 
     def keep_batch(self, request: str, batch: str) -> None:
         """Commit a request's batch, so that a resumed run waits for it."""
-        self._write(self._row("batch", request=request, batch=batch))
+        self._write(self._build_insert("batch", request=request, batch=batch))
 
     def next_failure(self, request: str) -> tuple[str, str, str] | None:
         """Return a request's next failure from before the resume, in the original order, as `keep_failure` takes it."""
@@ -183,7 +183,7 @@ class Journal:
 
     def keep_failure(self, request: str, kind: str, source: str = MODEL, reason: str = "") -> None:
         """Commit a failure; `reason` is a source's, or why a batch gave no answer before a model failed."""
-        self._write(self._row("failure", request=request, kind=kind, source=source, reason=reason))
+        self._write(self._build_insert("failure", request=request, kind=kind, source=source, reason=reason))
 
     def find_decision(self, request: str) -> str | None:
         """Return what a hook decided on a call, as kept; None if it decided nothing."""
@@ -204,7 +204,7 @@ class Journal:
     def find_reading(self, subject: str) -> dict[str, Any] | None:
         """Return what the run took from a store of studies for a subject; None if it took nothing."""
         try:
-            return taken_reading(self._database, self.run_id, subject)
+            return load_reading(self._database, self.run_id, subject)
         except LedgerError as error:
             self._fail(error)
             return None
@@ -229,7 +229,7 @@ class Journal:
             return False
         identity_fields = dict(zip(("iteration", "source", "type"), identity, strict=True))
         tokens = vars(message.models_usage or RequestUsage(0, 0))
-        self._write(self._row("turn", **identity_fields, **tokens, message=pack(message)))
+        self._write(self._build_insert("turn", **identity_fields, **tokens, message=pack(message)))
         return True
 
     def finish(self, status: str, stop_reason: str, report: BaseModel) -> None:
@@ -237,9 +237,9 @@ class Journal:
         end = "UPDATE run SET status = ?, stop_reason = ?, report = ? WHERE id = ?"
         self._write((end, (status, stop_reason, pack(report), self.run_id)))
 
-    def _row(self, table: str, **row: Any) -> Statement:
+    def _build_insert(self, table: str, **row: Any) -> Statement:
         """Build the statement that inserts a row of this run, given by column."""
-        row |= {"run": self.run_id, "at": _now()}
+        row |= {"run": self.run_id, "at": _get_time()}
         places = ", ".join("?" * len(row))
         return f"INSERT INTO {table} ({', '.join(row)}) VALUES ({places})", tuple(row.values())  # noqa: S608  our names
 
@@ -247,13 +247,13 @@ class Journal:
         """Commit statements together with the time spent."""
         if self.failure is not None or self.replaying:
             return
-        taken = self._taken
+        readings = self._taken
         self._taken = []  # readings are added by another thread
         try:
             with self._database.transaction() as database:
-                for statement, values in (*taken, *statements):
+                for statement, values in (*readings, *statements):
                     database.execute(statement, values)
-                spent = (_now(), self.spent_s, self.run_id)
+                spent = (_get_time(), self.spent_s, self.run_id)
                 database.execute("UPDATE run SET updated_at = ?, spent_s = ? WHERE id = ?", spent)
         except LedgerError as error:
             self._fail(error)
@@ -264,7 +264,7 @@ class Journal:
             self._on_failure()
 
 
-def taken_reading(database: Database, run_id: str, subject: str) -> dict[str, Any] | None:
+def load_reading(database: Database, run_id: str, subject: str) -> dict[str, Any] | None:
     """Return what a run took from a store of studies for a subject, as JSON content; None if it took nothing."""
     rows = database.query("SELECT content FROM reading WHERE run = ? AND subject = ?", run_id, subject)
     content: dict[str, Any] | None = unpack(rows[0][0]) if rows else None
@@ -281,7 +281,7 @@ def list_turns(database: Database, run_id: str) -> list[Turn]:
         ]
 
 
-def _now() -> str:
+def _get_time() -> str:
     return datetime.now(UTC).isoformat()
 
 

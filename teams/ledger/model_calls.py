@@ -15,9 +15,9 @@ from pydantic import BaseModel
 from willowbark.agents.asking import (
     REQUEST,
     ModelUnavailable,
-    analyst_name,
+    describe_provider_error,
     find_written_calls,
-    provider_error_line,
+    name_analyst,
     reads_requests,
 )
 from willowbark.agents.asking.batches import present_place
@@ -83,7 +83,7 @@ class JournaledClient(ChatCompletionCache):
         batches: "Batches | None" = None,
     ) -> None:
         super().__init__(client, InMemoryStore())  # stays empty: the journal holds the answers
-        self.display_name = analyst_name(client)
+        self.display_name = name_analyst(client)
         self.reads_requests = reads_requests(client)
         self._budget = budget
         self._model = model
@@ -146,9 +146,9 @@ class JournaledClient(ChatCompletionCache):
             with self._budget.waiting():
                 result = await self.client.create(messages, **options)
         except Exception as error:
-            self._budget.failed(provider_error_line(error))
+            self._budget.failed(describe_provider_error(error))
             if journal is not None:
-                journal.keep_failure(key, provider_error_line(error), reason=first.unanswered if first else "")
+                journal.keep_failure(key, describe_provider_error(error), reason=first.unanswered if first else "")
             raise
         answer = _make_recorded(result, () if options.get("tool_choice") == "none" else tools)
         if first is not None and (first.was_answered or first.unanswered):

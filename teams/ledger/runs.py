@@ -18,10 +18,10 @@ from typing import Any, Literal, Self
 from pydantic import AwareDatetime, BaseModel, Field
 
 from willowbark import __version__
-from willowbark.teams.ledger.run_ids import RUN_ID, new_run_id
+from willowbark.teams.ledger.run_ids import RUN_ID, make_run_id
 
 from .database import DEFAULT_PATH, Database, LedgerError, pack, restore, unpack, unpack_bytes
-from .journal import CORRECTED, FORMER, REWRITTEN, Journal, Turn, list_turns, taken_reading
+from .journal import CORRECTED, FORMER, REWRITTEN, Journal, Turn, list_turns, load_reading
 
 __all__ = ["DEFAULT_PATH", "Journal", "Ledger", "LedgerError", "Model", "Run", "RunStatus", "Turn", "restore"]
 RunStatus = Literal["running", "interrupted", "complete", "cancelled", "failed"]
@@ -108,7 +108,7 @@ class Ledger(Database):
         Raises:
             LedgerError: an invalid run id, one already in use, or a file that cannot be written.
         """
-        name = run_id or new_run_id(question)
+        name = run_id or make_run_id(question)
         if not RUN_ID.fullmatch(name):
             raise LedgerError(f"{name!r} is not a run id: use up to 64 of a-z, 0-9, - and _")
         now = datetime.now(UTC).isoformat()
@@ -167,7 +167,7 @@ class Ledger(Database):
     def taken(self, run_id: str, subject: str) -> dict[str, Any] | None:
         """Return what a run took for a subject, as `Journal.find_reading`; LedgerError if it is damaged."""
         self.run(run_id)
-        return taken_reading(self, run_id, subject)
+        return load_reading(self, run_id, subject)
 
     def keep_corrected(
         self,

@@ -29,26 +29,26 @@ _FIELDS = {
 """Fields of a study that the page's form changes, by name."""
 
 
-def requests_of(given: QueryParams) -> list["ChangeRequest"]:
+def parse_requests(form: QueryParams) -> list["ChangeRequest"]:
     """Turn the form of a record into requests; UsageError for what cannot be understood."""
     from willowbark.tools.reading.reading import StudyDesign  # noqa: PLC0415
 
     from ..run.changes import ChangeRequest, parse_value  # noqa: PLC0415
 
-    common = {name: given.get(name, "").strip() for name in ("record", "drug", "note")}
-    if given.get("says"):
-        return [ChangeRequest.of({**common, "says": given["says"]})]
-    what = given.get("do", "")
+    common = {name: form.get(name, "").strip() for name in ("record", "drug", "note")}
+    if form.get("says"):
+        return [ChangeRequest.of({**common, "says": form["says"]})]
+    what = form.get("do", "")
     if what == "exclude":
-        return [ChangeRequest.of({**common, "drug": "", "exclude": given.get("reason", "")})]
+        return [ChangeRequest.of({**common, "drug": "", "exclude": form.get("reason", "")})]
     if what in ("set_aside", "undo", "add", "count"):
         return [ChangeRequest.of({**common, what: True, **({"record": ""} if what == "set_aside" else {})})]
     labels = {design.label: design.value for design in StudyDesign}
     requests = list[ChangeRequest]()
     for name, field in _FIELDS.items():
-        typed = given.get(name, "").strip()
-        was = given.get(f"was_{name}", "").strip()
-        if name in given and typed != was:
+        typed = form.get(name, "").strip()
+        was = form.get(f"was_{name}", "").strip()
+        if name in form and typed != was:
             value = labels.get(typed, typed) if name == "design" else parse_value(typed)
             drug = common["drug"] if field.startswith("deciding.") else ""
             requests.append(ChangeRequest.of({**common, "drug": drug, "field": field, "value": value}))
@@ -64,8 +64,8 @@ def change_run(run_id: str, requests: "Sequence[ChangeRequest]", by: str | None,
 
     with Ledger.existing() as ledger:
         before = ledger.report(run_id)
-        made = asyncio.run(ask_changes(run_id, ledger, requests, by=by, root=root))
-    moved = tell_changes(before, made.model_dump(mode="json")) if before else []
+        corrected = asyncio.run(ask_changes(run_id, ledger, requests, by=by, root=root))
+    moved = tell_changes(before, corrected.model_dump(mode="json")) if before else []
     return moved or ["No drug's evidence moved."]
 
 

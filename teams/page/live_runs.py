@@ -20,10 +20,10 @@ from willowbark.tools.records.registry import title_of
 from ..config import OutputSettings, Settings
 from ..events import AgentEvent
 from ..ledger import DEFAULT_PATH, Ledger
-from ..ledger.run_ids import new_run_id
-from ..run.board import Board, source_of
+from ..ledger.run_ids import make_run_id
+from ..run.board import Board, find_source
 from ..run.following import Events, RunOutcome, follow, keep
-from ..run.options import RunOptions, approver_for
+from ..run.options import RunOptions, create_approver
 from ..run.workspace import RunFolder
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from willowbark.agents.findings import Findings
 
 MOST_AT_ONCE = 6  # runs in progress; each keeps a core busy while reading
-_MOST_KEPT = 20  # ended runs whose events are kept
+_MOST_ENDED_RUNS = 20  # ended runs whose events are kept
 _TEAM = ("literature", "trials", "mechanism", "judge", "report")
 
 
@@ -77,7 +77,7 @@ class LiveRun:
             return "stopping: reporting what was found"
         return "waiting for your approval of the candidates" if self.request else self.board.activity
 
-    async def changed(self, seconds: float) -> None:
+    async def wait_for_change(self, seconds: float) -> None:
         """Wait for a change, at most so many seconds."""
         with suppress(TimeoutError):
             await asyncio.wait_for(self._changed.wait(), seconds)
@@ -85,20 +85,20 @@ class LiveRun:
     def start(self, stream: Callable[[], Events]) -> None:
         """Start the run in its own thread; it continues without a viewer."""
 
-        async def live() -> RunOutcome:
+        async def follow_run() -> RunOutcome:
             self._run_loop = asyncio.get_running_loop()
-            return await follow(stream(), lambda event: self._in_server(self._note, event), self.token)
+            return await follow(stream(), lambda event: self._call_in_server(self._note, event), self.token)
 
         def work() -> None:
             outcome = RunOutcome(error="a fault of Willowbark itself; see the server's terminal")
             try:
-                outcome = asyncio.run(live())
+                outcome = asyncio.run(follow_run())
                 keep(outcome, self.folder, self._output)
             except UsageError as error:
                 outcome.error = str(error)
             finally:
                 self.folder.discard_if_empty()
-                self._in_server(self._end, outcome)
+                self._call_in_server(self._end, outcome)
 
         threading.Thread(target=work, name=self.run_id, daemon=True).start()
 
@@ -106,30 +106,30 @@ class LiveRun:
         """Ask for a report of what was found so far."""
         self.request = None
         self.stopping = True
-        self._in_run(self.token.cancel)
+        self._call_in_run(self.token.cancel)
         self._notify()
 
     def answer(self, answer: "ApprovalAnswer") -> None:
         """Pass on a person's decision; ignored if nobody is being asked any more."""
         self._ask(None)
         if (waiting := self._answer) is not None:
-            self._in_run(lambda: None if waiting.done() else waiting.set_result(answer))
+            self._call_in_run(lambda: None if waiting.done() else waiting.set_result(answer))
 
     async def ask_person(self, request: "ApprovalRequest") -> "ApprovalAnswer":
         """Show candidates on the page and wait for an answer; called by the run, in its own event loop."""
         self._answer = asyncio.get_running_loop().create_future()
-        self._in_server(self._ask, request)
+        self._call_in_server(self._ask, request)
         try:
             return await self._answer
         finally:
             self._answer = None
-            self._in_server(self._ask, None)
+            self._call_in_server(self._ask, None)
 
-    def _in_server(self, job: Callable[..., None], *arguments: Any) -> None:
+    def _call_in_server(self, job: Callable[..., None], *arguments: Any) -> None:
         with suppress(RuntimeError):  # the loop is closed
             self._server_loop.call_soon_threadsafe(job, *arguments)
 
-    def _in_run(self, job: Callable[[], object]) -> None:
+    def _call_in_run(self, job: Callable[[], object]) -> None:
         if self._run_loop is not None:
             with suppress(RuntimeError):  # the loop is closed
                 self._run_loop.call_soon_threadsafe(job)
@@ -142,14 +142,14 @@ class LiveRun:
         if event.type in ("synthesizing", "complete"):
             self.agents["report"] = "writing" if event.type == "synthesizing" else "written"
         elif agent is not None and event.call is not None:
-            source = source_of(event.call["tool"])
+            source = find_source(event.call["tool"])
             self.agents[agent] = f"asking {title_of(source) if source else 'for single records'}"
         elif agent is not None and verdict is not None:
             self.agents[agent] = f"{verdict.recommendation}, confidence {verdict.confidence:.2f}"
             self.rounds.append(verdict.model_dump(mode="json"))
         elif agent is not None and event.type == "progress":
-            said = event.message.removeprefix(f"{agent}, ")
-            self.agents[agent] = "asking you" if event.data is None else said
+            state = event.message.removeprefix(f"{agent}, ")
+            self.agents[agent] = "asking you" if event.data is None else state
             if hasattr(event.data, "digest"):
                 findings: Any = event.data  # whose module is loaded with the run
                 self.found.append(findings.model_copy(update={"replies": [], "readings": [], "studies": []}))
@@ -183,7 +183,7 @@ class LiveRuns:
         self.known: dict[str, LiveRun] = {}
         """Runs in progress and the latest ended ones, by id."""
         self._options = options.model_copy(update={"settings": self.settings})
-        self._endpoints = options.sources_at(self.settings, tell)
+        self._endpoints = options.open_endpoints(self.settings, tell)
 
     @property
     def root(self) -> Path:
@@ -203,13 +203,13 @@ class LiveRuns:
         """
         options = RunOptions.of(self._options, choices)
         settings = options.chosen()
-        question = options.checked_question(settings)
+        question = options.check_question(settings)
 
-        def start(run_id: str, **given: Any) -> Events:
+        def start(run_id: str, **run_choices: Any) -> Events:
             from ..run.research import research_stream  # noqa: PLC0415  the team
 
-            given |= {"settings": settings, "ledger": DEFAULT_PATH, "run_id": run_id}
-            return research_stream(options.model_copy(update=given))
+            run_choices |= {"settings": settings, "ledger": DEFAULT_PATH, "run_id": run_id}
+            return research_stream(options.model_copy(update=run_choices))
 
         return await self._begin(None, question, settings, start)
 
@@ -219,20 +219,21 @@ class LiveRuns:
         Raises:
             UsageError: no such run, a complete one, one that another process works on, or too many in progress.
         """
-        if (run := self.known.get(run_id)) is not None and run.outcome is None:
+        run = self.known.get(run_id)
+        if run is not None and run.outcome is None:
             return run
         with Ledger.existing() as ledger:
-            kept = ledger.run(run_id)
+            ledger_run = ledger.run(run_id)
 
-        async def start(run_id: str, **given: Any) -> Events:
+        async def start(run_id: str, **run_choices: Any) -> Events:
             from ..run.research import resume_stream  # noqa: PLC0415  the team
 
             with Ledger.existing() as ledger:
-                async with aclosing(resume_stream(run_id, ledger, **given)) as events:
+                async with aclosing(resume_stream(run_id, ledger, **run_choices)) as events:
                     async for event in events:
                         yield event
 
-        return await self._begin(run_id, kept.question, Settings.restored(kept.settings), start)
+        return await self._begin(run_id, ledger_run.question, Settings.restored(ledger_run.settings), start)
 
     async def settle(self, seconds: float) -> None:
         """Stop the runs in progress, and wait for them to save what they found; they can be resumed."""
@@ -241,7 +242,7 @@ class LiveRuns:
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 while under_way := self.under_way:
-                    await under_way[0].changed(seconds)
+                    await under_way[0].wait_for_change(seconds)
 
     async def _begin(
         self, run_id: str | None, question: str, settings: Settings, start: Callable[..., Events]
@@ -249,21 +250,21 @@ class LiveRuns:
         """Start a run and wait for its first event; without one, question, options, model or ledger are invalid."""
         if len(self.under_way) >= MOST_AT_ONCE:
             raise UsageError(f"{MOST_AT_ONCE} runs are already under way; wait for one to end, or stop one")
-        folder = RunFolder.at(settings.output.directory, run_id or new_run_id(question))
+        folder = RunFolder.at(settings.output.directory, run_id or make_run_id(question))
         run = LiveRun(folder, question, offline=settings.library.path is not None, output=settings.output)
-        approve = approver_for(run.ask_person, settings, "page")
+        approve = create_approver(run.ask_person, settings, "page")
         is_of_server = settings.library.path == self.settings.library.path
         endpoints = self._endpoints if is_of_server else None  # a run of somebody's files opens them itself
-        given = {"endpoints": endpoints, "approve": approve, "cancellation_token": run.token}
+        run_choices = {"endpoints": endpoints, "approve": approve, "cancellation_token": run.token}
         self.known.pop(run.run_id, None)
         self.known[run.run_id] = run
-        run.start(lambda: start(run.run_id, **given))
+        run.start(lambda: start(run.run_id, **run_choices))
         while not run.events and run.outcome is None:
-            await run.changed(60)
+            await run.wait_for_change(60)
         if not run.events and run.outcome is not None:
             del self.known[run.run_id]
             raise UsageError(run.outcome.error or "the run did not begin")
-        ended = [each.run_id for each in self.known.values() if each.outcome is not None]
-        for ended_id in ended[:-_MOST_KEPT]:
+        ended = [live_run.run_id for live_run in self.known.values() if live_run.outcome is not None]
+        for ended_id in ended[:-_MOST_ENDED_RUNS]:
             del self.known[ended_id]
         return run

@@ -14,7 +14,7 @@ from markupsafe import Markup
 from willowbark.tools.records.enclosure import one_line, visible
 from willowbark.tools.records.registry import title_of
 
-from ..run.board import source_of
+from ..run.board import find_source
 from ..run.history import RunRow
 from .uploads import MOST_BYTES
 
@@ -34,23 +34,23 @@ _TEMPLATES = Environment(
 
 
 @cache
-def static_file(name: str) -> bytes:
+def read_static_file(name: str) -> bytes:
     """Read a style sheet or the script."""
     return resources.files(STATIC[name]).joinpath(name).read_bytes()
 
 
-def static_address(name: str) -> str:
+def build_static_address(name: str) -> str:
     """Return a static file's address, which changes with the content so that browsers may cache the file."""
-    return f"/static/{name}?{hashlib.sha256(static_file(name)).hexdigest()[:12]}"
+    return f"/static/{name}?{hashlib.sha256(read_static_file(name)).hexdigest()[:12]}"
 
 
-def page(template: str, **content: Any) -> str:
+def render_page(template: str, **content: Any) -> str:
     """Render a whole page."""
     common = {"title": "", "here": "", "main": None, "wrong": None, "line": None, "token": False, "offline": False}
     return _TEMPLATES.get_template(template).render({**common, **content})
 
 
-def part(name: str, *content: Any) -> str:
+def render_part(name: str, *content: Any) -> str:
     """Render a part of a page that is updated in place: `board`, `approval` or `log_line`."""
     return str(getattr(_TEMPLATES.get_template("parts.html").module, name)(*content))
 
@@ -59,13 +59,17 @@ def log_line(event: "AgentEvent") -> str:
     """Render an event as a line of the log; a search by the names of its source and its arguments."""
     text = event.message.replace("**", "").replace("`", "")
     if event.call is not None and event.agent is not None:
-        source = source_of(event.call["tool"])
+        source = find_source(event.call["tool"])
         arguments = event.call["arguments"]
         with suppress(ValueError, AttributeError):  # shown as the model wrote them
             values = json.loads(arguments).values()
-            arguments = ", ".join(", ".join(map(str, each)) if isinstance(each, list) else str(each) for each in values)
+            arguments = ", ".join(map(_format_argument, values))
         text = f"{event.agent}: {title_of(source) if source else event.call['tool']}: {arguments}"
-    return part("log_line", event, text)
+    return render_part("log_line", event, text)
+
+
+def _format_argument(value: Any) -> str:
+    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
 def _load(name: str) -> Any:
@@ -82,7 +86,12 @@ def _format_start(row: RunRow) -> str:
 
 
 _TEMPLATES.globals["most_upload"] = MOST_BYTES
-_TEMPLATES.filters |= {"one_line": one_line, "address": static_address, "source_title": title_of, "when": _format_start}
+_TEMPLATES.filters |= {
+    "one_line": one_line,
+    "address": build_static_address,
+    "source_title": title_of,
+    "when": _format_start,
+}
 _TEMPLATES.filters["whole"] = lambda text: " ".join(visible(str(text)).split())
 _TEMPLATES.filters["bars"] = lambda level: Markup(_load("pictures.strip").draw_level(level))  # noqa: S704  drawn by code
 _TEMPLATES.filters["record_name"] = lambda key: _load("report.forms").record_name(key)

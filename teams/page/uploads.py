@@ -17,17 +17,17 @@ MOST_BYTES = 32 << 20
 _MOST_FIELDS = 200
 _MOST_FILES = 50
 _LONGEST_NAME = 80  # characters
-_KEPT_IN = Path(".willowbark") / "files"
+_FILES_FOLDER = Path(".willowbark") / "files"
 
 
 class SentFile(NamedTuple):
     """A file that a browser sent."""
 
     name: str
-    """As the person's machine has it, without folders; no path is made of it but by `kept_name`."""
+    """As the person's machine has it, without folders; no path is made of it but by `make_file_name`."""
     content: bytes
 
-    def kept_name(self, number: int) -> str:
+    def make_file_name(self, number: int) -> str:
         """Return a name that every system takes; the number keeps two of one name apart."""
         return f"{number}-{re.sub(r'[^A-Za-z0-9._-]', '_', self.name)[-_LONGEST_NAME:]}"
 
@@ -69,14 +69,14 @@ def keep_files(files: Sequence[SentFile]) -> Path:
     digest = sha256()
     for file in files:
         digest.update(sha256(file.content).digest())
-    folder = _KEPT_IN / digest.hexdigest()[:16]
+    folder = _FILES_FOLDER / digest.hexdigest()[:16]
     written = list(write_files(files, folder))
     for file, path in zip(files, written, strict=True):
         try:
             open_library(path)
         except UsageError as error:
-            for each in written:
-                each.unlink(missing_ok=True)
+            for written_path in written:
+                written_path.unlink(missing_ok=True)
             raise UsageError(name_file(str(error), path, file.name).removeprefix("library ")) from None
     return folder
 
@@ -84,11 +84,11 @@ def keep_files(files: Sequence[SentFile]) -> Path:
 def write_files(files: Sequence[SentFile], folder: Path) -> Iterator[Path]:
     """Write files into a folder, and yield their paths; UsageError if that cannot be done."""
     for number, file in enumerate(files, 1):
-        yield write_file(folder / file.kept_name(number), file.content, "; the workspace cannot be written to")
+        yield write_file(folder / file.make_file_name(number), file.content, "; the workspace cannot be written to")
 
 
 def name_file(line: str, path: Path, name: str) -> str:
     """Tell a line on a kept file by the name that its sender knows."""
-    for kept in (str(path.resolve()), str(path), path.name):
-        line = line.replace(kept, name)
+    for former in (str(path.resolve()), str(path), path.name):
+        line = line.replace(former, name)
     return line

@@ -8,8 +8,8 @@ from markupsafe import Markup
 
 from ..ledger import Ledger
 from ..ledger.journal import FORMER
-from ..run.history import load_report, runs_in_ledger
-from .rendering import page
+from ..run.history import list_ledger_runs, load_report
+from .rendering import render_page
 
 if TYPE_CHECKING:
     from willowbark.agents.report.model import ResearchReport
@@ -19,16 +19,16 @@ _LAST = "What your correction moved"
 _ALL = "What corrections moved"
 
 
-def workbench_page(run_id: str, root: Path, moved: Sequence[str]) -> str:
+def render_workbench_page(run_id: str, root: Path, moved: Sequence[str]) -> str:
     """Render the workbench of a run with a report; UsageError if it has none.
 
     `moved` tells what the latest correction moved; empty if this server made none, which then tells of all.
     """
     report = load_report(root, run_id)
-    is_kept = any(run.run_id == run_id for run in runs_in_ledger())
-    if moved or not (is_kept and report.corrections):
-        return render_workbench(run_id, report, moved, moved_by=_LAST, can_correct=is_kept)
-    return render_workbench(run_id, report, tell_all_moved(run_id, report), moved_by=_ALL, can_correct=is_kept)
+    is_in_ledger = any(run.run_id == run_id for run in list_ledger_runs())
+    if moved or not (is_in_ledger and report.corrections):
+        return render_workbench(run_id, report, moved, moved_by=_LAST, can_correct=is_in_ledger)
+    return render_workbench(run_id, report, tell_all_moved(run_id, report), moved_by=_ALL, can_correct=is_in_ledger)
 
 
 def render_workbench(
@@ -41,14 +41,14 @@ def render_workbench(
         draw_strip,
         write_figures,
     )
-    from willowbark.agents.report.forms.html import cell_html, section_html  # noqa: PLC0415  agents take a second
+    from willowbark.agents.report.forms.html import render_cell, render_section  # noqa: PLC0415  agents take a second
     from willowbark.agents.report.tree import first_screen  # noqa: PLC0415
     from willowbark.agents.report.workbench import make_workbench  # noqa: PLC0415
 
     bench = make_workbench(report)
     cited_at = f"/runs/{run_id}/records/"
     number = len(report.references)
-    return page(
+    return render_page(
         "workbench.html",
         title=report.title,
         question=report.research_question,
@@ -57,9 +57,9 @@ def render_workbench(
         can_correct=can_correct,
         moved_by=moved_by,
         moved=moved,
-        answer=Markup(section_html(first_screen(report), number, cited_at)),  # noqa: S704  every text is escaped there
+        answer=Markup(render_section(first_screen(report), number, cited_at)),  # noqa: S704  every text is escaped there
         effects={
-            line.candidate.name: Markup(cell_html(line.cells.get("effect", ()), number, cited_at))  # noqa: S704  as above
+            line.candidate.name: Markup(render_cell(line.cells.get("effect", ()), number, cited_at))  # noqa: S704  as above
             for line in bench.drugs
         },
         ruler=Markup(draw_axis(bench.axis)),  # noqa: S704  drawn from figures

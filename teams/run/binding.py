@@ -22,23 +22,23 @@ T = TypeVar("T")
 def bind_report(report: ResearchReport, run_id: str, ledger: Path, root: Path | None = None) -> ResearchReport:
     """Let a report of a ledger's run be corrected, asked and written again by its methods; return it."""
 
-    def correct(given: Mapping[str, Any], by: str | None) -> ResearchReport:
-        request = ChangeRequest.of(given)
-        made = _with_ledger(ledger, lambda book: ask_changes(run_id, book, [request], by=by, root=root))
-        return bind_report(made, run_id, ledger, root)
+    def correct(change: Mapping[str, Any], by: str | None) -> ResearchReport:
+        request = ChangeRequest.of(change)
+        report = _open_and_work(ledger, lambda book: ask_changes(run_id, book, [request], by=by, root=root))
+        return bind_report(report, run_id, ledger, root)
 
     def ask(question: str) -> AnswerWithin:
-        return _with_ledger(ledger, lambda book: ask_within(question, run_id, book))
+        return _open_and_work(ledger, lambda book: ask_within(question, run_id, book))
 
     def rewrite(client: ChatCompletionClient | None) -> ResearchReport:
-        made = _with_ledger(ledger, lambda book: rewrite_run(run_id, book, client, root=root))
-        return bind_report(made, run_id, ledger, root)
+        rewritten = _open_and_work(ledger, lambda book: rewrite_run(run_id, book, client, root=root))
+        return bind_report(rewritten, run_id, ledger, root)
 
     report.bind_run(correct, ask, rewrite)
     return report
 
 
-def _with_ledger(path: Path, work: Callable[[Ledger], Coroutine[Any, Any, T]]) -> T:
+def _open_and_work(path: Path, work: Callable[[Ledger], Coroutine[Any, Any, T]]) -> T:
     """Work with a ledger in an event loop of its own, in a thread, since a notebook's is busy."""
 
     async def run() -> T:

@@ -60,7 +60,7 @@ class Board:
         """Record one event."""
         self._round = event.iteration or self._round
         if event.type == "searching" and isinstance(event.data, Mapping):
-            if source := source_of(str(event.data.get("tool"))):
+            if source := find_source(str(event.data.get("tool"))):
                 row = self.rows.setdefault(source, SourceRow())
                 row.since = row.since if row.waiting else self._clock()
                 row.waiting += 1
@@ -113,7 +113,7 @@ class Board:
         return whole
 
 
-def source_of(tool: str) -> str | None:
+def find_source(tool: str) -> str | None:
     """The source that a tool searches; None for a tool that looks up single records."""
     return next((name for name, card in cards().items() if tool == (card.tool or f"search_{name}")), None)
 

@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Mapping, Sequence
+from itertools import chain
 from typing import Any, Literal
 
 from pydantic import BaseModel, Field, JsonValue, ValidationError
@@ -10,8 +11,8 @@ from pydantic import BaseModel, Field, JsonValue, ValidationError
 from willowbark.agents.report.content import EvidenceRow
 from willowbark.agents.report.forms import record_name
 from willowbark.agents.report.model import ResearchReport
-from willowbark.tools.appraisal.appraised import conditions_of
-from willowbark.tools.appraisal.corrected import edit_study
+from willowbark.tools.appraisal.appraised import list_conditions
+from willowbark.tools.appraisal.corrected import apply_corrections
 from willowbark.tools.errors import UsageError
 from willowbark.tools.lexicon import canonical_drug
 from willowbark.tools.questions import parse_question
@@ -21,14 +22,14 @@ from willowbark.tools.reading.corrections import (
     CorrectionBook,
     ErrorKind,
     ExclusionReason,
-    name_person,
-    now,
+    find_person,
+    get_time,
 )
 from willowbark.tools.reading.reading import Direction, StudyDesign
-from willowbark.tools.records.evidence import Evidence, checked_identifier
+from willowbark.tools.records.evidence import Evidence, checked_identifier, index_by_identifier
 from willowbark.tools.records.study import Study
 
-from ..config import wording_of
+from ..config import format_problem
 
 SaysWord = Literal["supports", "contradicts", "inconclusive", "not assessed"]
 PARTICIPANTS = "deciding.participants"
@@ -59,13 +60,15 @@ class ChangeRequest(BaseModel, frozen=True, extra="forbid"):
     every_condition: bool = Field(False, description="Whether a stance holds for every question's condition")
 
     @classmethod
-    def of(cls, given: Mapping[str, Any]) -> "ChangeRequest":
+    def of(cls, fields: Mapping[str, Any]) -> "ChangeRequest":
         """Build a request; UsageError names what is wrong with it."""
         try:
-            return cls.model_validate({name: value for name, value in given.items() if value is not None})
+            return cls.model_validate({name: value for name, value in fields.items() if value is not None})
         except ValidationError as error:
             first = error.errors(include_url=False, include_input=False)[0]
-            raise UsageError(f"{'.'.join(map(str, first['loc'])) or 'the correction'}: {wording_of(first)}") from None
+            raise UsageError(
+                f"{'.'.join(map(str, first['loc'])) or 'the correction'}: {format_problem(first)}"
+            ) from None
 
 
 class RunToCorrect:
@@ -81,32 +84,32 @@ class RunToCorrect:
     def __init__(self, question: str, report: ResearchReport, pool: Sequence[Evidence], book: CorrectionBook) -> None:
         self.report = report
         self._book = book
-        self._condition = conditions_of(parse_question(question))[0]
-        self._pool = {name: record for record in pool for name in (record.key, *record.identifiers)}
+        self._condition = list_conditions(parse_question(question))[0]
+        self._pool = index_by_identifier(pool)
         self._rows = {(row.key, row.drug): row for row in report.evidence_table}
 
     def find_key(self, name: str) -> str:
         """Return the key of a record of the run, by any of its numbers; UsageError if the run has none such."""
-        key = key_of(name)
+        key = parse_record_key(name)
         record = self._pool.get(key)
         if record is not None:
-            return self._key_in_report(record)
+            return self._find_key_in_report(record)
         if any(row.key == key for row in self.report.evidence_table):
             return key
         raise UsageError(f"{record_name(key)}: the run has no such record; add it first (`--add`)")
 
-    def _key_in_report(self, record: Evidence) -> str:
-        shown = {row.key for row in self.report.evidence_table}
-        known = (record.key, *sorted(record.identifiers))
-        return next((name for name in known if name in shown), record.key)
+    def _find_key_in_report(self, record: Evidence) -> str:
+        keys_in_report = {row.key for row in self.report.evidence_table}
+        names = (record.key, *sorted(record.identifiers))
+        return next((name for name in names if name in keys_in_report), record.key)
 
-    def to_correction(self, request: ChangeRequest, who: str) -> list[Correction]:
+    def build_corrections(self, request: ChangeRequest, who: str) -> list[Correction]:
         """Turn a request into corrections, one but for `undo`, which takes back all that the person said.
 
         Raises:
             UsageError: nothing or too much is asked, or it does not fit the run.
         """
-        asked = {
+        choices = {
             "says": request.says is not None,
             "field": request.field is not None,
             "exclude": request.exclude is not None,
@@ -114,12 +117,12 @@ class RunToCorrect:
             "count": request.count,
             "undo": request.undo,
         }
-        chosen = [name for name, is_asked in asked.items() if is_asked]
+        chosen = [name for name, is_asked in choices.items() if is_asked]
         if len(chosen) != 1:
             raise UsageError("say one thing: what the record says, a field, exclude, add, count, set aside, or undo")
         drug = _find_drug(request.drug)
         common: dict[str, Any] = {"note": request.note, "seconds": request.seconds, "error": request.error}
-        common |= {"who": who, "at": now()}
+        common |= {"who": who, "at": get_time()}
         condition = "" if request.every_condition else self._condition
         if request.undo:
             return self._take_back(request, drug, who)
@@ -135,7 +138,9 @@ class RunToCorrect:
             return [self._let_count(key, drug, condition, common)]
         if request.says is not None:
             if not drug:
-                raise UsageError(f"{record_name(key)}: of which drug? --drug NAME{_list_drugs(self._drugs_of(key))}")
+                raise UsageError(
+                    f"{record_name(key)}: of which drug? --drug NAME{_list_drugs(self._list_drugs_of_record(key))}"
+                )
             self._check_quote(key, request.quote)
             return [
                 Correction(
@@ -145,11 +150,11 @@ class RunToCorrect:
                     condition=condition,
                     says=Direction(request.says),
                     quote=request.quote,
-                    was=self._former_direction(row),
+                    was=self._find_former_direction(row),
                     **common,
                 )
             ]
-        return [self._to_field(request, key, drug, common)]
+        return [self._build_field_correction(request, key, drug, common)]
 
     def _let_count(self, key: str, drug: str, condition: str, common: dict[str, Any]) -> Correction:
         """Undo a judge's strike; UsageError if the judge struck no such row."""
@@ -160,7 +165,9 @@ class RunToCorrect:
             raise UsageError(f"{record_name(key)}: the judge did not strike it{whose}{also}")
         return Correction(change="count", record=key, drug=drug, condition=condition, **common)
 
-    def _to_field(self, request: ChangeRequest, key: str, drug: str, common: dict[str, Any]) -> Correction:
+    def _build_field_correction(
+        self, request: ChangeRequest, key: str, drug: str, common: dict[str, Any]
+    ) -> Correction:
         field = request.field or ""
         row = self._rows.get((key, drug))
         was: JsonValue = None
@@ -169,26 +176,28 @@ class RunToCorrect:
         elif field == "design" and row is not None:
             was = DESIGNS.get(row.design, row.design)
         elif not field.startswith("deciding."):
-            study = self._study_of(key)
+            study = self._find_study(key)
             if study is not None:
                 was = study.model_dump(mode="json").get(field)
         if field.startswith("deciding.") and not drug:
-            raise UsageError(f"{field}: of which drug's comparison? --drug NAME{_list_drugs(self._drugs_of(key))}")
+            raise UsageError(
+                f"{field}: of which drug's comparison? --drug NAME{_list_drugs(self._list_drugs_of_record(key))}"
+            )
         correction = Correction(
             change="field", record=key, drug=drug, field=field, value=request.value, was=was, **common
         )
-        study = self._study_of(key)
+        study = self._find_study(key)
         if study is not None:
-            edit_study(study, [correction], 0 if study.comparisons else None)
+            apply_corrections(study, [correction], 0 if study.comparisons else None)
         return correction
 
-    def _study_of(self, key: str) -> Study | None:
+    def _find_study(self, key: str) -> Study | None:
         return next((study for study in self.report.studies if study.key == key), None)
 
-    def _drugs_of(self, key: str) -> list[str]:
+    def _list_drugs_of_record(self, key: str) -> list[str]:
         return [row.drug for row in self.report.evidence_table if row.key == key]
 
-    def _former_direction(self, row: EvidenceRow | None) -> str | None:
+    def _find_former_direction(self, row: EvidenceRow | None) -> str | None:
         if row is None:
             return None
         if row.word is not None and row.word.readers_said is not None:
@@ -203,20 +212,21 @@ class RunToCorrect:
 
     def _take_back(self, request: ChangeRequest, drug: str, who: str) -> list[Correction]:
         """Withdraw what a person said of a record, or that a drug is set aside; UsageError if they said nothing."""
-        key = key_of(request.record) if request.record else ""
-        own = [word for ruling in self._book.rulings for word in ruling.words if word.who == who and word.record == key]
-        words = [word for word in own if drug in ("", word.drug)]
+        key = parse_record_key(request.record) if request.record else ""
+        all_words = chain.from_iterable(ruling.words for ruling in self._book.rulings)
+        own_words = [word for word in all_words if word.who == who and word.record == key]
+        words = [word for word in own_words if drug in ("", word.drug)]
         if not words:
             what = record_name(key) if key else drug or "anything"
             raise UsageError(f"{who} has said nothing of {what}; `willowbark correct last --list` shows who said what")
-        return [word.model_copy(update={"withdrawn": True, "at": now()}) for word in words]
+        return [word.model_copy(update={"withdrawn": True, "at": get_time()}) for word in words]
 
 
-def key_of(name: str) -> str:
+def parse_record_key(name: str) -> str:
     """Return the key of a record by its number: `12345678` and `PMID 12345678` are `pmid:12345678`.
 
-    >>> key_of("PMID 12345678"), key_of("nct01234567"), key_of("10.1000/A1"), key_of("pmid:5")
-    ('pmid:12345678', 'nct:NCT01234567', 'doi:10.1000/a1', 'pmid:5')
+    >>> [parse_record_key(name) for name in ("PMID 12345678", "nct01234567", "10.1000/A1", "pmid:5")]
+    ['pmid:12345678', 'nct:NCT01234567', 'doi:10.1000/a1', 'pmid:5']
     """
     text = name.strip()
     head, _, rest = text.partition(":")
@@ -246,9 +256,9 @@ def parse_value(text: str) -> JsonValue:
     (112, 0.71, False, None, 'adults')
     """
     word = text.strip()
-    known: dict[str, JsonValue] = {"yes": True, "no": False, "not reported": None, "": None}
-    if word.casefold() in known:
-        return known[word.casefold()]
+    spellings: dict[str, JsonValue] = {"yes": True, "no": False, "not reported": None, "": None}
+    if word.casefold() in spellings:
+        return spellings[word.casefold()]
     try:
         value: JsonValue = json.loads(word.replace(",", "") if re.fullmatch(r"[\d,]+", word) else word)
     except ValueError:
@@ -256,8 +266,11 @@ def parse_value(text: str) -> JsonValue:
     return value if isinstance(value, int | float | bool | list) or value is None else word
 
 
-def corrections_of(run: RunToCorrect, requests: Sequence[ChangeRequest], by: str | None = None) -> list[Correction]:
+def build_corrections(run: RunToCorrect, requests: Sequence[ChangeRequest], by: str | None = None) -> list[Correction]:
     """Turn requests into corrections by one person, without repeats; UsageError for the first that does not fit."""
-    who = name_person(by)
-    found = [correction for request in requests for correction in run.to_correction(request, who)]
-    return list({correction.subject: correction for correction in found}.values())
+    who = find_person(by)
+    corrections: dict[tuple[str, ...], Correction] = {}
+    for request in requests:
+        for correction in run.build_corrections(request, who):
+            corrections[correction.subject] = correction
+    return list(corrections.values())

@@ -10,7 +10,7 @@ from willowbark.agents.context import RunContext
 from willowbark.agents.remaking import RewrittenAnswer, make_again
 from willowbark.agents.report.forms import record_name
 from willowbark.agents.report.model import ReportMessage, ResearchReport
-from willowbark.tools.appraisal.appraised import Readings, conditions_of
+from willowbark.tools.appraisal.appraised import Readings, list_conditions
 from willowbark.tools.appraisal.stored import StoredReader
 from willowbark.tools.contracts.run_contract import explainer
 from willowbark.tools.errors import SearchError, UsageError
@@ -23,14 +23,14 @@ from willowbark.tools.reading.corrections import (
     Correction,
     CorrectionBook,
     append_corrections,
-    corrections_beside,
-    name_person,
-    now,
+    find_corrections_file,
+    find_person,
+    get_time,
     read_corrections,
 )
 from willowbark.tools.reading.store import STORE_FILE, StudyShelf
 from willowbark.tools.records.enclosure import new_marker
-from willowbark.tools.records.evidence import Evidence, merge
+from willowbark.tools.records.evidence import Evidence
 from willowbark.tools.search import Status
 from willowbark.tools.sources.studies.europepmc import by_numbers
 from willowbark.tools.toolbox import EvidenceTool, GetPaper, GetTrial, PaperArgs, TrialArgs
@@ -38,10 +38,10 @@ from willowbark.tools.toolbox import EvidenceTool, GetPaper, GetTrial, PaperArgs
 from ..config import Settings
 from ..ledger import Ledger, LedgerError, restore
 from ..ledger.journal import CORRECTIONS, FORMER, REWRITTEN, Journal
-from ..state import findings_of
-from .changes import ChangeRequest, RunToCorrect, corrections_of, key_of
-from .options import RunOptions, replayed_endpoints
-from .turns import messages_of
+from ..state import merge_records, restore_findings
+from .changes import ChangeRequest, RunToCorrect, build_corrections, parse_record_key
+from .options import RunOptions, restore_endpoints
+from .turns import restore_messages
 from .workspace import RunFolder
 
 
@@ -78,18 +78,18 @@ async def correct_run(
     """
     if ledger.path is None:
         raise LedgerError("a run in memory keeps no corrections; ask with a ledger in a file")
-    former = former_report(run_id, ledger)
-    path = corrections_beside(ledger.path)
+    former = load_former_report(run_id, ledger)
+    path = find_corrections_file(ledger.path)
     if corrections:
         append_corrections(path, corrections)
     run = ledger.run(run_id)
-    book = read_corrections(path).on_conditions(conditions_of(parse_question(run.question)))
-    made = await make_corrected(run_id, ledger, book, former)
-    ledger.keep_corrected(run_id, book.to_content(), made.report, made.taken)
+    book = read_corrections(path).select_conditions(list_conditions(parse_question(run.question)))
+    corrected = await make_corrected(run_id, ledger, book, former)
+    ledger.keep_corrected(run_id, book.write_content(), corrected.report, corrected.taken)
     if root is not None and (root / run_id).is_dir():
         output = Settings.restored(run.settings).output
-        RunFolder.open(root, run_id).write_report(made.report, output)
-    return made.report
+        RunFolder.open(root, run_id).write_report(corrected.report, output)
+    return corrected.report
 
 
 async def ask_changes(
@@ -121,13 +121,13 @@ async def ask_changes(
     if content is None:
         raise LedgerError(f"run {run_id} has no report yet; `willowbark resume {run_id}` finishes it")
     report = restore(ResearchReport, content, "report")
-    pool = merge(record for found in findings_of(ledger.turns(run_id)) for record in found.records)
-    book = read_corrections(corrections_beside(ledger.path))
+    pool = merge_records(restore_findings(ledger.turns(run_id)))
+    book = read_corrections(find_corrections_file(ledger.path))
     corrections = list[Correction]()
     added = [request for request in requests if request.add]
     if added:
-        who = name_person(by)
-        conditions = conditions_of(parse_question(run.question))
+        who = find_person(by)
+        conditions = list_conditions(parse_question(run.question))
         for request in added:
             for record in await _find_records(request, Settings.restored(run.settings), endpoints):
                 pool.append(record)
@@ -140,25 +140,25 @@ async def ask_changes(
                         value=value,
                         note=request.note,
                         who=who,
-                        at=now(),
+                        at=get_time(),
                     )
                 )
     others = [request for request in requests if not request.add]
-    corrections += corrections_of(RunToCorrect(run.question, report, pool, book), others, by)
+    corrections += build_corrections(RunToCorrect(run.question, report, pool, book), others, by)
     return await correct_run(run_id, ledger, corrections, root)
 
 
 async def _find_records(request: ChangeRequest, settings: Settings, endpoints: Endpoints | None) -> list[Evidence]:
     """Find the records to add: those of a file, or one by its number at the run's sources."""
     if request.file:
-        found = list(open_library(request.file).studies())
-        key = key_of(request.record) if request.record else ""
-        chosen = [record for record in found if key in ("", record.key, *record.identifiers)]
+        records = list(open_library(request.file).studies())
+        key = parse_record_key(request.record) if request.record else ""
+        chosen = [record for record in records if key in ("", record.key, *record.identifiers)]
         if not chosen:
             raise UsageError(f"{request.file}: holds no {record_name(key) if key else 'record'}")
         return chosen
-    key = key_of(request.record)
-    where = endpoints or RunOptions(settings=settings).sources_at(settings)
+    key = parse_record_key(request.record)
+    where = endpoints or RunOptions(settings=settings).open_endpoints(settings)
     async with Transport(where) as transport:
         record = await look_up_record(key, transport)
     if record is None:
@@ -187,7 +187,7 @@ async def look_up_record(key: str, transport: Transport) -> Evidence | None:
     return next(iter(reply.records), None)
 
 
-def former_report(run_id: str, ledger: Ledger) -> ResearchReport:
+def load_former_report(run_id: str, ledger: Ledger) -> ResearchReport:
     """Return a run's report as it was before corrections of it; LedgerError if it has none."""
     content = ledger.taken(run_id, FORMER) or ledger.report(run_id)
     if content is None:
@@ -215,9 +215,9 @@ async def make_corrected(
         LedgerError: no such run, or damaged content.
     """
     content = ledger.taken(run_id, REWRITTEN)
-    known = None if content is None else restore(RewrittenAnswer, content, "answer")
+    former_answer = None if content is None else restore(RewrittenAnswer, content, "answer")
     async with open_again(run_id, ledger, former) as again:
-        report = await make_again(again.messages, former, again.context, corrections, rewritten or known)
+        report = await make_again(again.messages, former, again.context, corrections, rewritten or former_answer)
         return MadeAgain(report, again.taken)
 
 
@@ -228,7 +228,7 @@ async def open_again(run_id: str, ledger: Ledger, former: ResearchReport) -> Asy
     journal = ledger.journal(run_id)
     settings = Settings.restored(run.settings)
     question = TextMessage(content=run.question, source="user", created_at=run.created_at)
-    messages: list[BaseChatMessage] = [question, *messages_of(journal.earlier_turns)]
+    messages: list[BaseChatMessage] = [question, *restore_messages(journal.earlier_turns)]
     is_whole = any(isinstance(message, ReportMessage) for message in messages)
     taken = dict[str, dict[str, Any]]()
     with _open_reader(journal, settings, taken) as reader:
@@ -238,7 +238,7 @@ async def open_again(run_id: str, ledger: Ledger, former: ResearchReport) -> Asy
         if not is_whole:  # a stopped run looked nothing up for its report
             yield RunAgain(messages, RunContext(readings=readings, stopped=former.stop_reason), taken)
             return
-        endpoints = replayed_endpoints(run, settings)
+        endpoints = restore_endpoints(run, settings)
         policy = RetryPolicy.within(settings.research.search_timeout)
         explain = explainer(endpoints)
         async with Transport(endpoints, recorder=journal, policy=policy, explain=explain) as transport:
@@ -249,6 +249,6 @@ def _open_reader(journal: Journal, settings: Settings, taken: dict[str, dict[str
     """Open the reader with the stores of a run, of which it notes what it takes."""
     own = None if journal.folder is None else journal.folder / STORE_FILE
     library = settings.library.path
-    beside = [] if library in (None, "bundled") else [Path(library) / STORE_FILE]
-    shelf = StudyShelf(own if own is not None and own.is_file() else None, beside)
+    library_stores = [] if library in (None, "bundled") else [Path(library) / STORE_FILE]
+    shelf = StudyShelf(own if own is not None and own.is_file() else None, library_stores)
     return StoredReader(shelf, recall=journal.find_reading, note=taken.__setitem__)

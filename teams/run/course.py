@@ -32,9 +32,9 @@ from willowbark.agents.findings import ASKED_AS, Findings, FindingsMessage
 from willowbark.agents.judge import BUDGET_RESERVE
 from willowbark.agents.report.content import ModelCalls, TurnUsage
 from willowbark.agents.report.model import ReportMessage, ResearchReport
-from willowbark.agents.reporter import ReportAgent, turns_of
+from willowbark.agents.reporter import ReportAgent, list_turns
 from willowbark.agents.routing import route_of
-from willowbark.tools.appraisal.appraised import Readings, conditions_of
+from willowbark.tools.appraisal.appraised import Readings, list_conditions
 from willowbark.tools.appraisal.stored import StoredReader
 from willowbark.tools.contracts.run_contract import explainer
 from willowbark.tools.errors import UsageError, WillowbarkError
@@ -46,9 +46,9 @@ from willowbark.tools.reading.corrections import (
     Correction,
     CorrectionBook,
     append_corrections,
-    corrections_beside,
-    name_person,
-    now,
+    find_corrections_file,
+    find_person,
+    get_time,
     read_corrections,
 )
 from willowbark.tools.reading.store import STORE_FILE, StudyShelf
@@ -61,12 +61,12 @@ from ..events import AgentEvent, EventType, ToolRequest
 from ..ledger import Journal, Model, Run
 from ..ledger.journal import CORRECTIONS
 from ..ledger.model_calls import JournaledClient
-from ..model_clients import BASELINE, READS_REQUESTS, context_of
+from ..model_clients import BASELINE, READS_REQUESTS, find_context_limit
 from ..research_team import ResearchTeam, default_participants
 from .binding import bind_report
 from .hooks import Hooks
-from .options import RunOptions, approver_for
-from .turns import TurnMessage, messages_of
+from .options import RunOptions, create_approver
+from .turns import TurnMessage, restore_messages
 
 UNDERSTANDING = "the question in words"
 """Key of the journal's answer by which a model interpreted the question, before the run."""
@@ -105,7 +105,7 @@ class Course:
 
     def __post_init__(self) -> None:
         limits = self.settings.research.limits
-        self._approver = approver_for(self.options.approve, self.settings)
+        self._approver = create_approver(self.options.approve, self.settings)
         self._earlier = self.journal.earlier_turns
         self._in_hand: Mapping[str, Findings] = {}
         self._is_late = False
@@ -134,7 +134,7 @@ class Course:
         """Execute the run as a stream of events; the last one is `complete` with the report as its data."""
         if self.options.cancellation_token is not None:
             self.options.cancellation_token.add_callback(self._end)
-        async with aclosing(self._live()) as events, AsyncExitStack() as stack:
+        async with aclosing(self._work_to_report()) as events, AsyncExitStack() as stack:
             stack.callback(self._reader.close)
             async for event in events:
                 earlier = len(self._warnings)
@@ -144,21 +144,21 @@ class Course:
                 lines = [*self._warnings[earlier:], *self._warnings[:earlier]]
                 self._warnings.clear()
                 for line in lines:
-                    yield self._event("progress", line)
+                    yield self._make_event("progress", line)
                 if event.report is not None:
                     yield event
 
-    async def _live(self) -> AsyncGenerator[AgentEvent, None]:  # noqa: PLR0912, PLR0915
+    async def _work_to_report(self) -> AsyncGenerator[AgentEvent, None]:  # noqa: PLR0912, PLR0915
         journal = self.journal
-        asked = self.settings.research
+        research = self.settings.research
 
         # 1. The question, and its estimated cost.
         yield AgentEvent(type="started", message=self.question)
-        if understood := self._understood():
+        if understood := self._describe_question():
             yield AgentEvent(type="progress", message=f"Understood as “{understood}”")
         if self.model.name != BASELINE:
-            takes = estimate(self.model.name, asked.max_iterations, self.settings.llm, DEPTHS[asked.depth])
-            yield AgentEvent(type="progress", message=f"{self.model.name}: {takes}; {self._describe_limit()}")
+            outlook = estimate(self.model.name, research.max_iterations, self.settings.llm, DEPTHS[research.depth])
+            yield AgentEvent(type="progress", message=f"{self.model.name}: {outlook}; {self._describe_limit()}")
 
         yield AgentEvent(type="progress", message=capital(route_of(parse_question(self.question)).line))
 
@@ -166,24 +166,27 @@ class Course:
         journal.attach(self.options.recorder, self._end)
         metadata = {ASKED_AS: self._typed} if self._typed else {}
         question = TextMessage(content=self.question, source="user", metadata=metadata)
-        said: list[BaseChatMessage] = [question, *messages_of(self._earlier)]
+        transcript: list[BaseChatMessage] = [question, *restore_messages(self._earlier)]
         cost_of_turn: dict[str, int | float | None] = {}
         is_written = False
         reason = "error"
-        told_read = 0
-        failure_told = False
-        policy = RetryPolicy.within(asked.search_timeout)
+        reported_count = 0
+        is_failure_reported = False
+        policy = RetryPolicy.within(research.search_timeout)
         explain = explainer(self.endpoints)
         async with Transport(self.endpoints, recorder=journal, policy=policy, explain=explain) as transport:
-            team = self._team(transport)
+            team = self._build_team(transport)
             clock = asyncio.create_task(self._watch_clock())
             try:
                 async with aclosing(team.run_stream(task=question, cancellation_token=self._token)) as messages:
-                    async for message in _with_pulse(messages, self._readings.stop):
-                        if message is None and told_read != (done := self._readings.done):
-                            told_read = done
-                            yield self._event("streaming", f"read {done} of {self._readings.found}")
-                        if message is None or isinstance(message, TaskResult):
+                    async for message in _add_pulse(messages, self._readings.stop):
+                        if message is None:  # a pulse
+                            read_count = self._readings.done
+                            if read_count != reported_count:
+                                reported_count = read_count
+                                yield self._make_event("streaming", f"read {read_count} of {self._readings.found}")
+                            continue
+                        if isinstance(message, TaskResult):
                             continue
                         events = list(self._narrate(message))
                         iteration = self._iteration
@@ -191,12 +194,12 @@ class Course:
                             iteration = message.content.iteration
                         if isinstance(message, TurnMessage):
                             usage = message.models_usage or RequestUsage(prompt_tokens=0, completion_tokens=0)
-                            cost = self._budget.prices.cost_of(turns_of(message.source, 1, usage, message))
+                            cost = self._budget.prices.cost_of(list_turns(message.source, 1, usage, message))
                             cost_of_turn = {"tokens": usage.prompt_tokens + usage.completion_tokens, "cost_usd": cost}
                             events[:1] = [event.model_copy(update=cost_of_turn) for event in events[:1]]
                             is_written = isinstance(message, ReportMessage)
                             if journal.keep_turn(message, iteration):
-                                said.append(message)
+                                transcript.append(message)
                                 self._keep_decision(message)
                         for event in events:
                             yield event
@@ -206,48 +209,60 @@ class Course:
                     self._readings.stop()
                     raise  # the caller left, or is being cancelled: no one would read a report
                 if journal.failure is not None:
-                    failure_told = True
-                    yield self._event("error", f"{journal.failure}")
+                    is_failure_reported = True
+                    yield self._make_event("error", f"{journal.failure}")
                 elif is_stop and self._is_late:
                     reason = "timeout"
-                    yield self._event("progress", "The run's time is up")
+                    yield self._make_event("progress", "The run's time is up")
                 elif is_stop:
                     reason = "cancelled"
-                    yield self._event("error", "The run was stopped")
+                    yield self._make_event("error", "The run was stopped")
                 else:
                     failed = f"The team failed ({type(error).__name__}); reporting what was found until then"
-                    yield self._event("error", failed)
+                    yield self._make_event("error", failed)
             finally:
                 clock.cancel()
                 self._token.cancel()
                 await asyncio.sleep(0)  # lets cancelled tasks end before their connections are closed
 
         # 3. The report: the team's, one from before a resume, or one of what was found until the stop.
-        report = next((each.content for each in reversed(said) if isinstance(each, ReportMessage)), None)
+        reports = [message.content for message in transcript if isinstance(message, ReportMessage)]
+        report = reports[-1] if reports else None
         line = "A report of what was found until then" if report is None else report.line
         if report is None:
-            heard = {(each.source, each.content.iteration) for each in said if isinstance(each, FindingsMessage)}
-            unheard = {name: each for name, each in self._in_hand.items() if (name, each.iteration) not in heard}
-            said += [FindingsMessage(content=each, source=name) for name, each in unheard.items()]
-            readings = (
-                Readings(self._reader, corrections=self._corrections) if self._earlier else self._readings
-            )  # readings from before a resume are made again
-            report = await partial_report(
-                said, reason, self.settings, self.model.name, self._budget.account, readings, self._budget.calls
+            transcript += self._list_unsent_findings(transcript)
+            readings = self._readings
+            if self._earlier:  # readings from before a resume are made again
+                readings = Readings(self._reader, corrections=self._corrections)
+            report = await write_partial_report(
+                transcript, reason, self.settings, self.model.name, self._budget.account, readings, self._budget.calls
             )
 
         # 4. The end is recorded; a ledger or a store of studies that cannot be written is reported once.
         self._reader.flush()
         if self.journal.ledger_path is not None:
             bind_report(report, self.journal.run_id, self.journal.ledger_path, self.settings.output.directory)
-        complete = self._event("complete", line, report, agent="report")
+        complete = self._make_event("complete", line, report, agent="report")
         complete = complete.model_copy(update=cost_of_turn if is_written else {})
-        if not failure_told:
+        if not is_failure_reported:
             status = {"cancelled": "cancelled", "error": "failed"}.get(report.stop_reason, "complete")
             journal.finish(status, report.stop_reason, report)
             if journal.failure is not None:
-                yield self._event("error", f"{journal.failure}")
+                yield self._make_event("error", f"{journal.failure}")
         yield complete
+
+    def _list_unsent_findings(self, transcript: Sequence[BaseChatMessage]) -> list[FindingsMessage]:
+        """What specialists had in hand at the stop, and had not handed over."""
+        sent = {
+            (message.source, message.content.iteration)
+            for message in transcript
+            if isinstance(message, FindingsMessage)
+        }
+        return [
+            FindingsMessage(content=findings, source=name)
+            for name, findings in self._in_hand.items()
+            if (name, findings.iteration) not in sent
+        ]
 
     def _take_corrections(self) -> CorrectionBook:
         """Take what people say of records on the question's condition; what a run took before stays as it was."""
@@ -258,9 +273,9 @@ class Course:
         path = self._find_corrections()
         if path is None or journal.replaying or self._earlier:
             return CorrectionBook()
-        corrections = read_corrections(path).on_conditions(conditions_of(parse_question(self.question)))
+        corrections = read_corrections(path).select_conditions(list_conditions(parse_question(self.question)))
         if corrections:
-            journal.keep_reading(CORRECTIONS, corrections.to_content())
+            journal.keep_reading(CORRECTIONS, corrections.write_content())
         return corrections
 
     def _find_corrections(self) -> Path | None:
@@ -268,19 +283,21 @@ class Course:
         if self.options.corrections is not None:
             return self.options.corrections
         ledger = self.journal.ledger_path
-        return None if ledger is None else corrections_beside(ledger)
+        return None if ledger is None else find_corrections_file(ledger)
 
     def _keep_decision(self, message: BaseChatMessage) -> None:
         """Keep as corrections that a person set drugs aside, for later runs on the condition."""
         path = self._find_corrections()
         if not isinstance(message, ApprovalMessage) or message.content.decided_by != "person" or path is None:
             return
-        condition = conditions_of(parse_question(self.question))[0]
+        condition = list_conditions(parse_question(self.question))[0]
         try:
-            who = name_person()
+            who = find_person()
             words = [
-                Correction(change="set aside", drug=each.name, condition=condition, note=each.reason, who=who, at=now())
-                for each in message.content.set_aside
+                Correction(
+                    change="set aside", drug=drug.name, condition=condition, note=drug.reason, who=who, at=get_time()
+                )
+                for drug in message.content.set_aside
             ]
             if words:
                 append_corrections(path, words)
@@ -294,14 +311,14 @@ class Course:
         own = self.options.studies
         if own is None and journal.folder is not None:
             own = journal.folder / STORE_FILE
-        beside = [library.folder / STORE_FILE] if library is not None else []
+        library_stores = [library.folder / STORE_FILE] if library is not None else []
         if journal.replaying:
             own = None
-            beside = []
-        shelf = StudyShelf(own, beside, self._warnings.append)
+            library_stores = []
+        shelf = StudyShelf(own, library_stores, self._warnings.append)
         return StoredReader(shelf, recall=journal.find_reading, note=journal.keep_reading)
 
-    def _understood(self) -> str:
+    def _describe_question(self) -> str:
         """Return the question that is answered in place of the one that was typed; empty if they are the same."""
         typed = (self.options.question or "").strip()
         return parse_question(self.question).understood or (self.question if typed not in ("", self.question) else "")
@@ -312,7 +329,7 @@ class Course:
             return "without a limit of tokens (`max_tokens` sets one)"
         return f"the run ends before {limit:,} tokens (`max_tokens`, which `none` lifts)"
 
-    def _event(self, kind: EventType, message: str, data: Any = None, agent: str | None = None) -> AgentEvent:
+    def _make_event(self, kind: EventType, message: str, data: Any = None, agent: str | None = None) -> AgentEvent:
         return AgentEvent(type=kind, message=message, data=data, iteration=self._iteration, agent=agent)
 
     def _narrate(self, message: BaseAgentEvent | BaseChatMessage) -> Iterator[AgentEvent]:  # noqa: PLR0912
@@ -322,7 +339,7 @@ class Course:
             for call in message.content:
                 self._asked_at[agent, call.id] = message.created_at
                 data = ToolRequest(tool=call.name, arguments=call.arguments, call_id=call.id)
-                event = self._event("searching", f"{agent}: {call.name} {call.arguments}", data, agent)
+                event = self._make_event("searching", f"{agent}: {call.name} {call.arguments}", data, agent)
                 yield event.model_copy(update={"tool": call.name, "call_id": call.id})
         elif isinstance(message, ToolCallExecutionEvent):
             for result in message.content:
@@ -333,30 +350,30 @@ class Course:
                 }
                 for reply in replies_in(result.content):
                     warnings = f" ({'; '.join(reply.warnings)})" if reply.warnings else ""
-                    event = self._event("search_complete", reply.line + warnings, reply, agent)
+                    event = self._make_event("search_complete", reply.line + warnings, reply, agent)
                     yield event.model_copy(update=of_call)
         elif isinstance(message, FindingsMessage):
-            yield self._event("progress", message.to_text(), message.content, agent)
+            yield self._make_event("progress", message.to_text(), message.content, agent)
         elif isinstance(message, AssessmentMessage):
             verdict = message.content
-            yield self._event("judge_complete", message.to_text(), verdict, agent)
+            yield self._make_event("judge_complete", message.to_text(), verdict, agent)
             why = (verdict.stop_reason or "").replace("_", " ")
             if verdict.recommendation != "synthesize":
                 self._iteration = verdict.iteration + 1
-                yield self._event("looping", "; ".join(verdict.gaps) or "another round")
+                yield self._make_event("looping", "; ".join(verdict.gaps) or "another round")
             elif self._approver is not None:
-                yield self._event("progress", f"The search is over: {why}")
+                yield self._make_event("progress", f"The search is over: {why}")
             else:
-                yield self._event("synthesizing", f"Writing the report: {why}")
+                yield self._make_event("synthesizing", f"Writing the report: {why}")
         elif isinstance(message, UserInputRequestedEvent):
-            yield self._event("progress", "Waiting for a person's word on the candidates", agent=agent)
+            yield self._make_event("progress", "Waiting for a person's word on the candidates", agent=agent)
         elif isinstance(message, ApprovalMessage):
-            yield self._event("progress", message.to_text(), message.content, agent)
-            yield self._event("synthesizing", "Writing the report")
+            yield self._make_event("progress", message.to_text(), message.content, agent)
+            yield self._make_event("synthesizing", "Writing the report")
         elif isinstance(message, TextMessage):
             kind = _ROLES.get(message.metadata.get("role", ""))
             if kind is not None:
-                yield self._event(kind, message.content, agent=agent)
+                yield self._make_event(kind, message.content, agent=agent)
 
     def _time_call(self, message: ToolCallExecutionEvent, result: FunctionExecutionResult) -> float | None:
         """Return the seconds that a call took, or from its request to the results of all calls made with it."""
@@ -376,24 +393,24 @@ class Course:
         limit = self.settings.research.limits.max_seconds
         if limit is None or self.journal.replaying:
             return
-        for due in (WARN_SHARE * limit, limit):
-            while (left := due - self.journal.spent_s) > 0:  # noqa: ASYNC110  the journal's clock may stand still
-                await asyncio.sleep(max(left, 0.01))
-            self._warnings += [f"{WARN_SHARE:.0%} of the run's {limit:g} s are over"] if due < limit else []
+        for end_s in (WARN_SHARE * limit, limit):
+            while (left_s := end_s - self.journal.spent_s) > 0:  # noqa: ASYNC110  the journal's clock may stand still
+                await asyncio.sleep(max(left_s, 0.01))
+            self._warnings += [f"{WARN_SHARE:.0%} of the run's {limit:g} s are over"] if end_s < limit else []
         self._is_late = True
         self._budget.end_waiting(self.journal.spent_s)
         self._end()
 
-    def _team(self, transport: Transport) -> ResearchTeam:
+    def _build_team(self, transport: Transport) -> ResearchTeam:
         """Build the team on the run's models, each with journal and budget."""
         llm = self.settings.llm
 
-        def journaled(client: ChatCompletionClient, name: str) -> JournaledClient:
-            context = context_of(name, llm)
+        def journal_client(client: ChatCompletionClient, name: str) -> JournaledClient:
+            context = find_context_limit(name, llm)
             return JournaledClient(client, self._budget, self.journal, name, self._token, context_tokens=context)
 
-        client = journaled(self.client, self.model.name)
-        others = {name: journaled(other, name) for name, other in self.others.items()}
+        client = journal_client(self.client, self.model.name)
+        others = {name: journal_client(other, name) for name, other in self.others.items()}
         roles = {role: others[name] for role, name in llm.roles.model_dump().items() if name in others}
         decided = [turn.message["content"] for turn in self._earlier if turn.type == ApprovalMessage.__name__]
         run = RunContext(
@@ -427,7 +444,7 @@ class Course:
         return "timeout" if late else None
 
 
-async def _with_pulse(
+async def _add_pulse(
     messages: AsyncGenerator[_Message, None], stop: Callable[[], None]
 ) -> AsyncGenerator[_Message | None, None]:
     """Yield messages as they arrive, and None whenever none has arrived for a moment.
@@ -449,7 +466,7 @@ async def _with_pulse(
         yield message
 
 
-async def partial_report(
+async def write_partial_report(
     messages: Sequence[BaseChatMessage],
     stop_reason: str,
     settings: Settings,
@@ -463,10 +480,10 @@ async def partial_report(
     The question comes first among the messages. If a person was still to be asked, the settings' default applies.
     Publications that `readings` holds are not read again; None in place of an account of tokens gives none.
     """
-    asked = settings.research
-    if asked.approve and not any(isinstance(message, ApprovalMessage) for message in messages):
+    research = settings.research
+    if research.approve and not any(isinstance(message, ApprovalMessage) for message in messages):
         because = f"the run ended before anybody decided: {stop_reason.replace('_', ' ')}"
-        approver = ApproverAgent(nobody=because, default=asked.approval_default)
+        approver = ApproverAgent(nobody=because, default=research.approval_default)
         messages = [*messages, (await approver.on_messages(messages, CancellationToken())).chat_message]
     analyst = BaselineChatCompletionClient(estimates_tokens=model == BASELINE)
     if model != BASELINE:
@@ -474,9 +491,9 @@ async def partial_report(
     agent = ReportAgent("report", analyst)
     is_counted = account if model != BASELINE else None
     asked_model = model if model != BASELINE else ""
-    made = calls or ModelCalls()
+    model_calls = calls or ModelCalls()
     run = RunContext(
-        account=is_counted, readings=readings, stopped=stop_reason, asked_model=asked_model, calls=lambda: made
+        account=is_counted, readings=readings, stopped=stop_reason, asked_model=asked_model, calls=lambda: model_calls
     )
     agent.join(run)
     written = (await agent.on_messages(messages, CancellationToken())).chat_message

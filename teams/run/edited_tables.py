@@ -134,14 +134,14 @@ def _read_cells(cells: Cells, former: EvidenceRow, place: str) -> Iterator[Chang
             raise UsageError(f"{place}: {reason!r} is no reason; there are {', '.join(EXCLUSION_REASONS)}")
         yield ChangeRequest.of({**common, "exclude": reason})
     elif word:
-        if word not in {each.value for each in Direction}:
-            options = ", ".join(each.value for each in Direction)
+        if word not in {direction.value for direction in Direction}:
+            options = ", ".join(direction.value for direction in Direction)
             raise UsageError(f"{place}: {word!r} is no verdict; there are {options} and exclude")
         yield ChangeRequest.of({**common, "says": word})
     for column, field in _EDITED.items():
         text = cells.get(column, "").strip()
-        stands = getattr(former, column)
-        if column not in cells or text == ("" if stands is None else f"{stands}"):
+        former_value = getattr(former, column)
+        if column not in cells or text == ("" if former_value is None else f"{former_value}"):
             continue
         value = DESIGNS.get(text, text) if column == "design" else parse_value(text)
         yield ChangeRequest.of({**common, "field": field, "value": value})

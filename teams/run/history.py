@@ -1,14 +1,14 @@
 """Finds, lists and compares the runs of a ledger and of a folder of runs."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from willowbark.tools.errors import UsageError
 from willowbark.tools.records.enclosure import one_line
 
-from ..config import wording_of
+from ..config import format_problem
 from ..ledger import DEFAULT_PATH, Ledger, LedgerError, Run
 from ..ledger.journal import FORMER
 from ..ledger.run_ids import RUN_ID
@@ -36,7 +36,7 @@ _SHORT = 60  # characters up to which a changed value is printed
 _TIME_LENGTH = len("20251122-055548")  # run ids begin with the time
 
 
-def runs_in_ledger(path: Path = DEFAULT_PATH) -> list[Run]:
+def list_ledger_runs(path: Path = DEFAULT_PATH) -> list[Run]:
     """List the runs of a ledger, by default this folder's, newest first; empty without a ledger."""
     if not path.is_file():
         return []
@@ -44,17 +44,17 @@ def runs_in_ledger(path: Path = DEFAULT_PATH) -> list[Run]:
         return ledger.runs()
 
 
-def all_runs(root: Path | None) -> dict[str, Run | None]:
+def find_all_runs(root: Path | None) -> dict[str, Run | None]:
     """Return the runs in this folder's ledger and those with a folder below `root`, by id, newest first."""
-    kept: dict[str, Run | None] = {run.run_id: run for run in runs_in_ledger()}
+    ledger_runs: dict[str, Run | None] = {run.run_id: run for run in list_ledger_runs()}
     try:
         folders = [path for path in root.iterdir() if path.is_dir() and not path.is_symlink()] if root else []
     except FileNotFoundError:
         folders = []
     except OSError as error:
         raise UsageError(f"{root}: cannot be read ({error.strerror or error})") from None
-    found = dict.fromkeys(path.name for path in folders if RUN_ID.fullmatch(path.name)) | kept
-    return dict(sorted(found.items(), reverse=True))
+    runs = dict.fromkeys(path.name for path in folders if RUN_ID.fullmatch(path.name)) | ledger_runs
+    return dict(sorted(runs.items(), reverse=True))
 
 
 def find_run(run: str, root: Path | None = None, *, unfinished: bool = False) -> str:
@@ -64,20 +64,24 @@ def find_run(run: str, root: Path | None = None, *, unfinished: bool = False) ->
     the newest that can be resumed. UsageError if several runs begin this way.
     """
     try:
-        runs = all_runs(root)
+        runs = find_all_runs(root)
     except LedgerError:
         if run == LATEST:
             raise
         return run  # a damaged row of another run does not matter here
     if run == LATEST:
-        for each, kept in runs.items():
-            is_ended = root is None or (root / each / _REPORT).is_file() or (kept and kept.stop_reason is not None)
-            if kept and kept.status in UNFINISHED if unfinished else is_ended:
-                return each
+        for run_id, ledger_run in runs.items():
+            if unfinished:
+                is_meant = ledger_run is not None and ledger_run.status in UNFINISHED
+            else:
+                is_in_folder = root is None or (root / run_id / _REPORT).is_file()
+                is_meant = is_in_folder or (ledger_run is not None and ledger_run.stop_reason is not None)
+            if is_meant:
+                return run_id
         if runs:
             return next(iter(runs))
         raise UsageError("there is no run here yet")
-    fitting = [run] if run in runs else [each for each in runs if each.startswith(run)]
+    fitting = [run] if run in runs else [run_id for run_id in runs if run_id.startswith(run)]
     if len(fitting) > 1:
         raise UsageError(f"{run!r} may be {', '.join(fitting[:3])}; give more of the id")
     return fitting[0] if fitting else run
@@ -89,12 +93,12 @@ def load_report(root: Path, run_id: str) -> "ResearchReport":
         path = RunFolder.open(root, run_id).path / _REPORT
         report = parse_report(_read_report(path), str(path))
     except UsageError:
-        if all(run.run_id != run_id for run in runs_in_ledger()):
+        if all(run.run_id != run_id for run in list_ledger_runs()):
             raise
-        kept = stored_report(run_id)
-        if kept is None:
+        report_in_ledger = load_stored_report(run_id)
+        if report_in_ledger is None:
             raise
-        return kept
+        return report_in_ledger
     return _bind(report, run_id, DEFAULT_PATH, root) if DEFAULT_PATH.is_file() else report
 
 
@@ -116,7 +120,7 @@ def _read_report(path: Path) -> bytes:
         raise UsageError(f"{path}: cannot be read ({error.strerror})") from None
 
 
-def stored_report(run_id: str, path: Path = DEFAULT_PATH) -> "ResearchReport | None":
+def load_stored_report(run_id: str, path: Path = DEFAULT_PATH) -> "ResearchReport | None":
     """Return a run's report from a ledger, None if it has none yet; LedgerError if there is no such run."""
     with Ledger.existing(path) as ledger:
         content = ledger.report(run_id)
@@ -137,7 +141,7 @@ def parse_report(content: bytes, place: str) -> "ResearchReport":
         first = error.errors(include_url=False, include_input=False)[0]
         where = ".".join(map(str, first["loc"])) or "its beginning"
         raise UsageError(
-            f"{place}: not a report of this version of Willowbark ({where}: {wording_of(first)})"
+            f"{place}: not a report of this version of Willowbark ({where}: {format_problem(first)})"
         ) from None
 
 
@@ -160,7 +164,7 @@ class RunRow(NamedTuple):
 def list_runs(root: Path) -> list[RunRow]:
     """List all runs of the ledger and of the folder of run folders, newest first."""
     rows = []
-    for run_id, run in all_runs(root).items():
+    for run_id, run in find_all_runs(root).items():
         path = root / run_id / _REPORT
         drugs: str = run.status if run else "no report"
         cost = ""
@@ -169,8 +173,8 @@ def list_runs(root: Path) -> list[RunRow]:
             if path.exists():
                 report = json.loads(_read_report(path))
             else:
-                kept = stored_report(run_id) if run and run.stop_reason else None
-                report = kept and kept.model_dump(mode="json")
+                report_in_ledger = load_stored_report(run_id) if run and run.stop_reason else None
+                report = report_in_ledger and report_in_ledger.model_dump(mode="json")
             if report is not None:
                 drugs = "none"
                 question = report["research_question"]
@@ -192,84 +196,127 @@ def compare_runs(earlier: str, later: str | None) -> list[str]:
     None means what people's corrections moved in a run, or without any the latest other run of the same question.
     LedgerError if there is no such run, one without a report, or none to compare with.
     """
-    pair = [find_run(each) for each in (earlier, later) if each is not None]
+    pair = [find_run(name) for name in (earlier, later) if name is not None]
     with Ledger.existing() as ledger:
         former = ledger.taken(pair[0], FORMER) if later is None else None
         if former is not None:
-            return [*differences(former, ledger.report(pair[0]) or former), "Compared: before and after corrections."]
+            return [
+                *list_differences(former, ledger.report(pair[0]) or former),
+                "Compared: before and after corrections.",
+            ]
         if later is None:
             question = ledger.run(pair[0]).question
             runs = ledger.runs()
             alike = [run.run_id for run in runs if run.question == question and run.status == "complete"]
-            if not (others := [run_id for run_id in alike if run_id != pair[0]]):
+            others = [run_id for run_id in alike if run_id != pair[0]]
+            if not others:
                 raise LedgerError(
                     f"no other run asked “{one_line(question)}”; ask it again with --fresh, or name a second run"
                 )
             pair = [run.run_id for run in reversed(runs) if run.run_id in (pair[0], others[0])]
         reports = []
         for run_id in pair:
-            if (report := ledger.report(run_id)) is None:
+            report = ledger.report(run_id)
+            if report is None:
                 raise LedgerError(f"run {run_id} has no report; finish it with `willowbark resume {run_id}`")
             reports.append(report)
-    return differences(*reports)
+    return list_differences(*reports)
 
 
-def differences(earlier: Mapping[str, Any], later: Mapping[str, Any]) -> list[str]:
+def list_differences(earlier: Mapping[str, Any], later: Mapping[str, Any]) -> list[str]:
     """List the changes between two reports (as JSON content), one per line: verdicts first, then studies."""
     lines = [f"Question: {one_line(later['research_question'])}"]
     if earlier["research_question"] != later["research_question"]:
         lines.append(f"The earlier run asked: {one_line(earlier['research_question'])}")
-    before, after = ({each["name"]: each for each in report["candidates"]} for report in (earlier, later))
+    lines += _compare_candidates(earlier, later)
+    lines += _compare_records(earlier, later)
+    return lines if len(lines) > 1 else [*lines, "Nothing changed: same evidence, same verdicts."]
+
+
+def _compare_candidates(earlier: Mapping[str, Any], later: Mapping[str, Any]) -> Iterator[str]:
+    """A line for each drug that came, went, or is judged otherwise."""
+    before = {candidate["name"]: candidate for candidate in earlier["candidates"]}
+    after = {candidate["name"]: candidate for candidate in later["candidates"]}
     for name in sorted(before.keys() | after.keys()):
         was = before.get(name)
         now = after.get(name)
         if was and now:
             for what, field in (("certainty", "certainty"), ("evidence", "evidence_quality")):
                 if was[field] != now[field]:
-                    lines.append(f"{name}: {what} {was[field]} → {now[field]}")
-        elif one := was or now:
+                    yield f"{name}: {what} {was[field]} → {now[field]}"
+        else:
+            candidate = was or now or {}
             moved = "no longer a candidate" if was else "a new candidate"
-            lines.append(f"{name}: {moved} ({one['evidence_quality']} evidence, {one['certainty']} certainty)")
-    old = _evidence(earlier)
-    new = _evidence(later)
-    for key in sorted(old.keys() | new.keys()):
-        title, said = new.get(key) or old[key]
-        if key not in old or key not in new:
-            lines.append(f"{'New' if key in new else 'Gone'}: {key}: {title}")
+            yield f"{name}: {moved} ({candidate['evidence_quality']} evidence, {candidate['certainty']} certainty)"
+
+
+def _compare_records(earlier: Mapping[str, Any], later: Mapping[str, Any]) -> Iterator[str]:
+    """A line for each record that came, went, or of which a report holds other data."""
+    before = _index_evidence(earlier)
+    after = _index_evidence(later)
+    for key in sorted(before.keys() | after.keys()):
+        record = after.get(key) or before[key]
+        if key not in before or key not in after:
+            yield f"{'New' if key in after else 'Gone'}: {key}: {record.title}"
             continue
-        changed, before_said = [], old[key][1]  # in words; figures and short texts with old and new value
-        rows_before, rows_now = ({drug for drug, _ in each} for each in (before_said, said))
-        changed += [f"{drug} no longer in it" for drug in sorted(rows_before - rows_now)]
-        changed += [f"{drug} new in it" for drug in sorted(rows_now - rows_before)]
-        for drug, field in sorted(before_said.keys() | said.keys()):
-            if drug not in rows_before & rows_now:
-                continue
-            pair = before_said.get((drug, field)), said.get((drug, field))
-            if pair[0] != pair[1]:
-                name = " ".join(filter(None, (drug, _NAMES.get(field, field.replace("_", " ")))))
-                is_short = all(isinstance(each, str | int | float | None) and len(str(each)) <= _SHORT for each in pair)
-                was, now = ("not reported" if each in (None, "", [], {}) else str(each) for each in pair)
-                changed.append(one_line(f"{name} {was} → {now}" if is_short else f"{name} is another"))
-        if changed:
-            lines.append(f"Changed: {key}: {'; '.join(changed)} ({title})")
-    return lines if len(lines) > 1 else [*lines, "Nothing changed: same evidence, same verdicts."]
+        changes = _compare_values(before[key].values, after[key].values)
+        if changes:
+            yield f"Changed: {key}: {'; '.join(changes)} ({record.title})"
 
 
-def _evidence(report: Mapping[str, Any]) -> dict[str, tuple[str, dict[tuple[str, str], Any]]]:
-    """Index a report by record key: title, and all other data by drug ("" for none) and field."""
-    found: dict[str, tuple[str, dict[tuple[str, str], Any]]] = {}
+def _compare_values(before: Mapping[tuple[str, str], Any], after: Mapping[tuple[str, str], Any]) -> list[str]:
+    """Say what changed of a record; figures and short texts with old and new value."""
+    drugs_before = {drug for drug, _ in before}
+    drugs_after = {drug for drug, _ in after}
+    changes = [f"{drug} no longer in it" for drug in sorted(drugs_before - drugs_after)]
+    changes += [f"{drug} new in it" for drug in sorted(drugs_after - drugs_before)]
+    for drug, field in sorted(before.keys() | after.keys()):
+        was = before.get((drug, field))
+        now = after.get((drug, field))
+        if drug not in drugs_before & drugs_after or was == now:
+            continue
+        name = " ".join(filter(None, (drug, _NAMES.get(field, field.replace("_", " ")))))
+        if _is_short(was) and _is_short(now):
+            changes.append(one_line(f"{name} {_format_value(was)} → {_format_value(now)}"))
+        else:
+            changes.append(one_line(f"{name} is another"))
+    return changes
+
+
+def _is_short(value: Any) -> bool:
+    return isinstance(value, str | int | float | None) and len(str(value)) <= _SHORT
+
+
+def _format_value(value: Any) -> str:
+    return "not reported" if value in (None, "", [], {}) else str(value)
+
+
+class _RecordData(NamedTuple):
+    """What a report holds of a record."""
+
+    title: str
+    values: dict[tuple[str, str], Any]
+    """By drug ("" for what is not of one) and field."""
+
+
+def _index_evidence(report: Mapping[str, Any]) -> dict[str, _RecordData]:
+    """Index what a report holds of records by their keys."""
+    records: dict[str, _RecordData] = {}
     for row in [*report["references"], *report["evidence_table"], *report["trials"]]:
-        told = found.setdefault(row["key"], (one_line(row["title"]), {}))[1]
-        told.update({(row.get("drug", ""), field): _plain(said) for field, said in row.items() if field != "number"})
-    return found
+        record = records.setdefault(row["key"], _RecordData(one_line(row["title"]), {}))
+        drug = row.get("drug", "")
+        for field, value in row.items():
+            if field != "number":  # a reference's number moves with what stands before it
+                record.values[drug, field] = _simplify_value(value)
+    return records
 
 
-def _plain(value: Any) -> Any:
+def _simplify_value(value: Any) -> Any:
     """Return what people said of a row in words, and all else as it is."""
     return value["line"] if isinstance(value, dict) and "is_disputed" in value else value
 
 
-def without_clock(report: Mapping[str, Any]) -> dict[str, Any]:
+def strip_clock(report: Mapping[str, Any]) -> dict[str, Any]:
     """Return a report without the times of its creation and searches."""
     log = [{name: value for name, value in entry.items() if name != "asked_at"} for entry in report["search_log"]]
     return {**report, "generated_at": None, "search_log": log}

@@ -81,7 +81,7 @@ class Hooks:
     async def _ask(self, agent: str, iteration: int, call: ToolCall) -> Decision:
         arguments = dict(call.arguments)
         for hook in self._hooks:
-            answer = await self._call(hook, _event_of(agent, iteration, call, arguments))
+            answer = await self._call(hook, _make_event(agent, iteration, call, arguments))
             if isinstance(answer, Veto):
                 self._warnings.append(f"a hook refused {call.tool}: {answer.reason}")
                 return Decision(refused=answer.reason)
@@ -123,7 +123,7 @@ class Gate:
         self._hooks.note_elapsed(self._agent, call, seconds)
 
 
-def _event_of(agent: str, iteration: int, call: ToolCall, arguments: Mapping[str, Any]) -> AgentEvent:
+def _make_event(agent: str, iteration: int, call: ToolCall, arguments: Mapping[str, Any]) -> AgentEvent:
     text = json.dumps(arguments)
     return AgentEvent(
         type="searching",

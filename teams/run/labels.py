@@ -4,13 +4,13 @@ import csv
 import io
 from typing import NamedTuple
 
-from willowbark.tools.reading.corrections import corrections_beside, read_corrections
+from willowbark.tools.reading.corrections import find_corrections_file, read_corrections
 from willowbark.tools.reading.document import Document
 from willowbark.tools.reading.reading import Direction
-from willowbark.tools.records.evidence import Evidence, merge
+from willowbark.tools.records.evidence import Evidence, index_by_identifier
 
 from ..ledger import Ledger, LedgerError
-from ..state import findings_of
+from ..state import merge_records, restore_findings
 
 COLUMNS = "pmid drug condition role verdict match kind effect comparator design n start end sure".split()
 """Of `benchmarks/labels/reader_NN.tsv`, whose README explains them."""
@@ -35,7 +35,7 @@ class LabelTable(NamedTuple):
     number: int
 
 
-def labels_of_run(run_id: str, ledger: Ledger) -> LabelTable:
+def collect_labels(run_id: str, ledger: Ledger) -> LabelTable:
     """Return the labels that people made of a run's publications; those in dispute are left out.
 
     Raises:
@@ -45,13 +45,12 @@ def labels_of_run(run_id: str, ledger: Ledger) -> LabelTable:
         raise LedgerError("a run in memory has no corrections")
     report = ledger.report(run_id) or {}
     rows = {(row["key"], row["drug"]): row for row in report.get("evidence_table", [])}
-    pool = merge(record for found in findings_of(ledger.turns(run_id)) for record in found.records)
-    records = {name: record for record in pool for name in (record.key, *record.identifiers)}
+    records = index_by_identifier(merge_records(restore_findings(ledger.turns(run_id))))
     file = io.StringIO(newline="")
     writer = csv.writer(file, delimiter="\t", lineterminator="\n")
     writer.writerow(COLUMNS)
     number = 0
-    for ruling in read_corrections(corrections_beside(ledger.path)).rulings:
+    for ruling in read_corrections(find_corrections_file(ledger.path)).rulings:
         word = ruling.agreed
         record = records.get(word.record) if word else None
         if word is None or word.says is None or record is None or not word.record.startswith("pmid:"):

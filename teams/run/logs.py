@@ -22,7 +22,7 @@ _OURS = ("willowbark", "autogen_core.events", "autogen_agentchat.events")
 _MORE = ("httpx", "urllib3", "asyncio")  # with -vv
 _EXTRAS = ("round", "told", "agent", "tokens", "cost_usd")
 _ID = re.compile(r"_[0-9a-f-]{36}/[0-9a-f-]{36}$")  # suffix that AutoGen adds to an agent's name
-_SHOWN_OF_AN_EVENT = ("agent_id", "tool_name", "prompt_tokens", "completion_tokens")
+_EVENT_FIELDS = ("agent_id", "tool_name", "prompt_tokens", "completion_tokens")
 _SECRET_ENDINGS = ("_KEY", "_TOKEN", "_SECRET", "_PASSWORD")
 _SHORTEST_SECRET = 6  # characters; masking shorter values would garble ordinary words
 _log = logging.getLogger("willowbark.run")
@@ -40,9 +40,9 @@ class _LineFormatter(logging.Formatter):
         if isinstance(record.msg, str):
             line: dict[str, Any] = {"event": record.getMessage()}
         else:
-            told = getattr(record.msg, "kwargs", {})
-            line = {"event": str(told.get("type") or type(record.msg).__name__)}
-            line |= {name: told[name] for name in _SHOWN_OF_AN_EVENT if told.get(name)}
+            event_fields = getattr(record.msg, "kwargs", {})
+            line = {"event": str(event_fields.get("type") or type(record.msg).__name__)}
+            line |= {name: event_fields[name] for name in _EVENT_FIELDS if event_fields.get(name)}
         line |= {name: value for name in _EXTRAS if (value := getattr(record, name, None)) is not None}
         if record.exc_info and record.exc_info[0] is not None:
             line["exception_type"] = record.exc_info[0].__name__
@@ -56,8 +56,8 @@ class _LineFormatter(logging.Formatter):
         if self._as_json:
             head = {"level": level, "logger": record.name, "timestamp": when}
             return json.dumps({**line, **head}, ensure_ascii=False, default=str)
-        said = " ".join(f"{name}={value!r}" for name, value in line.items() if name != "event")
-        return f"{when} [{level}] {line['event']} [{record.name}] {said}".rstrip()
+        fields = " ".join(f"{name}={value!r}" for name, value in line.items() if name != "event")
+        return f"{when} [{level}] {line['event']} [{record.name}] {fields}".rstrip()
 
 
 @contextmanager
@@ -73,22 +73,22 @@ def logged(verbosity: int, *, as_json: bool = False, environ: Mapping[str, str] 
     handler.setFormatter(_LineFormatter(secrets, as_json=as_json))
     loggers = [logging.getLogger(name) for name in (_OURS if verbosity == 1 else (*_OURS, *_MORE))]
     before = [(logger, logger.level, logger.propagate) for logger in loggers]
-    for each in loggers:
-        each.setLevel(logging.INFO if verbosity == 1 else logging.DEBUG)
-        each.propagate = False
-        each.addHandler(handler)
+    for logger in loggers:
+        logger.setLevel(logging.INFO if verbosity == 1 else logging.DEBUG)
+        logger.propagate = False
+        logger.addHandler(handler)
     try:
         yield
     finally:
-        for each, level_before, propagated in before:
-            each.removeHandler(handler)
-            each.setLevel(level_before)
-            each.propagate = propagated
+        for logger, level_before, propagated in before:
+            logger.removeHandler(handler)
+            logger.setLevel(level_before)
+            logger.propagate = propagated
 
 
 def log_event(event: AgentEvent) -> None:
     """Log a run's event; pieces of an answer count as details."""
     level = logging.DEBUG if event.type == "streaming" else logging.INFO
-    known = {"agent": event.agent, "tokens": event.tokens, "cost_usd": event.cost_usd}
-    extra = {name: value for name, value in known.items() if value is not None}
+    figures = {"agent": event.agent, "tokens": event.tokens, "cost_usd": event.cost_usd}
+    extra = {name: value for name, value in figures.items() if value is not None}
     _log.log(level, event.type, extra={"round": event.iteration, "told": one_line(event.message), **extra})

@@ -11,7 +11,7 @@ from willowbark.tools.errors import UsageError
 from willowbark.tools.http.endpoints import Endpoints
 from willowbark.tools.wording import nearest
 
-from ..config import Depth, LibrarySettings, ReportWords, RoleSettings, Settings, excess_of, wording_of
+from ..config import Depth, LibrarySettings, ReportWords, RoleSettings, Settings, describe_excess, format_problem
 from ..events import AgentEvent, Veto
 from ..model_clients import BASELINE
 
@@ -155,16 +155,18 @@ class RunOptions(BaseModel, frozen=True, extra="forbid", arbitrary_types_allowed
     @classmethod
     def of(cls, asked: "str | RunOptions", choices: Mapping[str, Any]) -> Self:
         """Build options from a question or other options, and choices; UsageError names an invalid one."""
-        given = (
+        fields = (
             {"question": asked} if isinstance(asked, str) else {n: getattr(asked, n) for n in asked.model_fields_set}
         )
         try:
-            return cls(**{**given, **choices})
+            return cls(**{**fields, **choices})
         except ValidationError as error:
             first = error.errors(include_url=False, include_input=False)[0]
             name = ".".join(str(part) for part in first["loc"][:1])
-            said = f"there is no such option{nearest(name, cls.model_fields)}"
-            raise UsageError(f"{name}: {said if first['type'] == 'extra_forbidden' else wording_of(first)}") from None
+            problem = f"there is no such option{nearest(name, cls.model_fields)}"
+            raise UsageError(
+                f"{name}: {problem if first['type'] == 'extra_forbidden' else format_problem(first)}"
+            ) from None
 
     @classmethod
     def resuming(cls, choices: Mapping[str, Any]) -> Self:
@@ -194,14 +196,14 @@ class RunOptions(BaseModel, frozen=True, extra="forbid", arbitrary_types_allowed
             return chosen.overridden({"research.limits.max_seconds": "none"})  # a batch may take a day
         return chosen
 
-    def checked_question(self, settings: Settings) -> str:
+    def check_question(self, settings: Settings) -> str:
         """Return the trimmed question, or UsageError; the baseline analyst understands fewer than language models."""
-        from willowbark.tools.questions import understood_question, validate_question  # noqa: PLC0415
+        from willowbark.tools.questions import check_question, validate_question  # noqa: PLC0415
 
-        check = understood_question if settings.llm.model == BASELINE else validate_question
+        check = check_question if settings.llm.model == BASELINE else validate_question
         return check(self.question or "")
 
-    def sources_at(self, settings: Settings, tell: Callable[[str], None] = lambda _: None) -> Endpoints:
+    def open_endpoints(self, settings: Settings, tell: Callable[[str], None] = lambda _: None) -> Endpoints:
         """Return the sources' endpoints; `tell` receives a line before a large library is indexed.
 
         Raises:
@@ -210,13 +212,13 @@ class RunOptions(BaseModel, frozen=True, extra="forbid", arbitrary_types_allowed
         if self.endpoints is not None:
             return self.endpoints
         if settings.library.path is not None:
-            return Endpoints(library=library_of(settings.library, tell))
+            return Endpoints(library=open_settings_library(settings.library, tell))
         endpoints = Endpoints.public()
         endpoints.require(settings.tools.sources)
-        return _with_limits(endpoints, settings)
+        return _apply_limits(endpoints, settings)
 
 
-def _with_limits(endpoints: Endpoints, settings: Settings) -> Endpoints:
+def _apply_limits(endpoints: Endpoints, settings: Settings) -> Endpoints:
     """Apply the contact address and the rate limits of the settings; UsageError for a limit above the source's."""
     by_source = dict(endpoints.by_source)
     for name, endpoint in endpoints.by_source.items():
@@ -224,31 +226,31 @@ def _with_limits(endpoints: Endpoints, settings: Settings) -> Endpoints:
         if limit is None:
             continue
         if endpoint.per_second is not None and limit > endpoint.per_second:
-            raise UsageError(f"tools.{name}.rate_limit: {excess_of(name, limit)}")
+            raise UsageError(f"tools.{name}.rate_limit: {describe_excess(name, limit)}")
         by_source[name] = endpoint.model_copy(update={"per_second": limit})
     email = settings.tools.pubmed.email or endpoints.email
     return endpoints.model_copy(update={"by_source": by_source, "email": email})
 
 
-def replayed_endpoints(run: "Run", settings: Settings) -> Endpoints:
+def restore_endpoints(run: "Run", settings: Settings) -> Endpoints:
     """Return where a run's sources were, for a journal that answers in their place: nothing is sent."""
     if settings.library.path is not None:
-        return Endpoints(library=library_of(settings.library))
+        return Endpoints(library=open_settings_library(settings.library))
     email = None if run.sandboxed else settings.tools.pubmed.email
     return Endpoints.public({}).model_copy(update={"is_public": not run.sandboxed, "email": email})
 
 
-def library_of(asked: LibrarySettings, tell: Callable[[str], None] = lambda _: None) -> "Library":
+def open_settings_library(settings: LibrarySettings, tell: Callable[[str], None] = lambda _: None) -> "Library":
     """Open the library that settings name; UsageError if it cannot be read, or holds other records than they say."""
     from willowbark.tools.library import open_library  # noqa: PLC0415  online runs need none
 
-    library = open_library(asked.path or "bundled", tell)
-    if asked.digest not in (None, library.contents.digest):
+    library = open_library(settings.path or "bundled", tell)
+    if settings.digest not in (None, library.contents.digest):
         raise UsageError(f"the library {library.path} no longer holds the records that it held for this run")
     return library
 
 
-def approver_for(
+def create_approver(
     approve: ApproveOption | bool | None,
     settings: Settings,
     via: str | None = None,
@@ -262,8 +264,8 @@ def approver_for(
         via: the report's name for how they are asked; None derives it from `approve`.
         input_func: asks if `approve` names nobody; takes a prompt and returns what a person typed.
     """
-    asked = settings.research
-    if not asked.approve:
+    research = settings.research
+    if not research.approve:
         return None
     from willowbark.agents.approver import ApproverAgent  # noqa: PLC0415
 
@@ -272,4 +274,4 @@ def approver_for(
     who: dict[str, Any] = {"nobody": "nobody was there to ask"}
     if callable(approve) or input_func is not None:
         who = {"approve": approve if callable(approve) else None, "input_func": input_func, "via": via}
-    return ApproverAgent(default=asked.approval_default, timeout_s=asked.approval_timeout_s, **who)
+    return ApproverAgent(default=research.approval_default, timeout_s=research.approval_timeout_s, **who)

@@ -7,6 +7,7 @@ was not read this time though it is there.
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any
 
 from willowbark.tools.wording import counted, listed
@@ -56,11 +57,17 @@ class ReportStates:
         """Read a report as JSON content; raises KeyError, TypeError or AttributeError where it is none."""
         drugs = {}
         for candidate in report["candidates"]:
-            sides = {key: side for side, name in _CITATIONS.items() for key in candidate.get(name) or ()}
+            sides: dict[str, str] = {}
+            for side, name in _CITATIONS.items():
+                sides |= dict.fromkeys(candidate.get(name) or (), side)
             drugs[candidate["name"]] = DrugState(candidate["certainty"], candidate["evidence_quality"], sides)
         rows = {(row["drug"], row["key"]): row for row in report["evidence_table"]}
         trials = {trial["key"]: trial for trial in report["trials"]}
         return cls(drugs, rows, trials)
+
+    def list_keys(self) -> set[str]:
+        """List the records that decide on any drug."""
+        return set(chain.from_iterable(state.sides for state in self.drugs.values()))
 
 
 def tell_changes(
@@ -92,12 +99,9 @@ def tell_changes(
     return _shorten(lines)
 
 
-def missing_keys(earlier: Mapping[str, Any], later: Mapping[str, Any]) -> list[str]:
+def find_missing_keys(earlier: Mapping[str, Any], later: Mapping[str, Any]) -> list[str]:
     """Return the records that decided on a drug in a report, and that the next report has nowhere."""
-    before = ReportStates.of(earlier)
-    after = ReportStates.of(later)
-    keys = {key for state in before.drugs.values() for key in state.sides}
-    return sorted(keys - {key for state in after.drugs.values() for key in state.sides})
+    return sorted(ReportStates.of(earlier).list_keys() - ReportStates.of(later).list_keys())
 
 
 def _tell_drug(
@@ -121,14 +125,14 @@ def _tell_drug(
     if now is None and was is not None:
         return _join(drug, "no longer a candidate", phrases) if phrases else ""
     if was is None and now is not None:
-        return _join(drug, f"a new candidate, {_words(now.certainty)} certainty", phrases)
+        return _join(drug, f"a new candidate, {_to_words(now.certainty)} certainty", phrases)
     assert was is not None
     assert now is not None
     if was.certainty != now.certainty:
         why = "" if phrases else " (other studies were read)"
-        phrases.append(f"certainty {_words(was.certainty)} → {_words(now.certainty)}{why}")
+        phrases.append(f"certainty {_to_words(was.certainty)} → {_to_words(now.certainty)}{why}")
     elif was.evidence != now.evidence:
-        phrases.append(f"evidence {_words(was.evidence)} → {_words(now.evidence)}")
+        phrases.append(f"evidence {_to_words(was.evidence)} → {_to_words(now.evidence)}")
     return _join(drug, "", phrases) if phrases else ""
 
 
@@ -137,16 +141,16 @@ def _tell_new(drug: str, keys: Sequence[str], side: str, former: int, report: Re
     if not keys:
         return []
     rows = [report.rows.get((drug, key), {}) for key in keys]
-    kinds = {_kind_of(row) for row in rows}
+    kinds = {_name_kind(row) for row in rows}
     against = {_AGAINST.get((row.get("pico") or {}).get("comparator", ""), "") for row in rows}
     kind = kinds.pop() if len(kinds) == 1 else "study"
-    beside = against.pop() if len(against) == 1 else ""
+    comparison = against.pop() if len(against) == 1 else ""
     if len(keys) > 1:
         plural = "studies" if kind == "study" else f"{kind}s"
         verb = _SIDES[side].replace("its", "their").replace("decides", "decide")
-        return [f"{len(keys)} further {plural}{beside} {verb} ({_name(keys)})"]
+        return [f"{len(keys)} further {plural}{comparison} {verb} ({_list_keys(keys)})"]
     ordinal = _ORDINALS[former] if former < len(_ORDINALS) else "a further"
-    return [f"{ordinal} {kind}{beside} {_SIDES[side]} ({keys[0]})"]
+    return [f"{ordinal} {kind}{comparison} {_SIDES[side]} ({keys[0]})"]
 
 
 def _tell_gone(key: str, side: str, retracted: Collection[str]) -> str:
@@ -162,24 +166,24 @@ def _tell_trial(key: str, was: Mapping[str, Any], now: Mapping[str, Any]) -> lis
     if was.get("status") != now.get("status"):
         state = str(now.get("status") or "unknown")
         reason = f": “{now['why_stopped']}”" if state in _ENDED and now.get("why_stopped") else ""
-        lines.append(f"{number} {_ENDED.get(state, f'is now {_words(state)}')}{reason}")
+        lines.append(f"{number} {_ENDED.get(state, f'is now {_to_words(state)}')}{reason}")
     if now.get("has_results") and not was.get("has_results"):
         lines.append(f"{number} posted results")
     return lines
 
 
-def _kind_of(row: Mapping[str, Any]) -> str:
+def _name_kind(row: Mapping[str, Any]) -> str:
     design = str(row.get("design", "")).lower()
     if "review" in design or "meta" in design:
         return "review"
     return "trial" if "rct" in design or "trial" in design else "study"
 
 
-def _words(value: str) -> str:
+def _to_words(value: str) -> str:
     return value.replace("_", " ").lower()
 
 
-def _name(keys: Sequence[str]) -> str:
+def _list_keys(keys: Sequence[str]) -> str:
     more = len(keys) - _MOST_KEYS
     return ", ".join(keys[:_MOST_KEYS]) + (f" and {more} more" if more > 0 else "")
 
@@ -190,12 +194,12 @@ def _join(drug: str, beginning: str, phrases: Sequence[str]) -> str:
 
 def _shorten(lines: Sequence[str]) -> list[str]:
     """Leave out the last lines where all of them are too long, and count them."""
-    kept: list[str] = []
+    lines_within_bound: list[str] = []
     size = 0
     for line in lines:
         size += len(line) + 1
         if size > LONGEST:
-            left = len(lines) - len(kept)
-            return [*kept, f"and {counted(left, 'further change')}, which the report holds"]
-        kept.append(line)
-    return kept
+            left = len(lines) - len(lines_within_bound)
+            return [*lines_within_bound, f"and {counted(left, 'further change')}, which the report holds"]
+        lines_within_bound.append(line)
+    return lines_within_bound

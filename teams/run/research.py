@@ -21,11 +21,11 @@ from willowbark.tools.reading.corrections import CorrectionBook
 from ..config import Settings
 from ..events import AgentEvent
 from ..ledger import Ledger, LedgerError, restore
-from ..model_clients import BASELINE, WITH_BATCHES, clients_of_roles, model_of, preflight
+from ..model_clients import BASELINE, WITH_BATCHES, create_role_clients, describe_model, preflight
 from ..model_clients import close as close_client
 from ..model_clients import model_client as client_by_name
 from .choices import ChosenAnew, RunChoices
-from .options import RunOptions, replayed_endpoints
+from .options import RunOptions, restore_endpoints
 
 if TYPE_CHECKING:
     from willowbark.agents.autogen import ChatCompletionClient
@@ -46,8 +46,8 @@ class SourcesUnreachable(RunFailed):
     """
 
     def __init__(self, report: "ResearchReport") -> None:
-        asked = ", ".join(sorted({entry.source for entry in report.search_log}))
-        super().__init__(f"no source could be reached ({asked}); `willowbark doctor` shows which can be reached")
+        sources = ", ".join(sorted({entry.source for entry in report.search_log}))
+        super().__init__(f"no source could be reached ({sources}); `willowbark doctor` shows which can be reached")
         self.report = report
 
 
@@ -64,10 +64,10 @@ async def research(question: str | RunOptions, **choices: Unpack[RunChoices]) ->
         RunFailed: not even a partial report could be made.
     """
     options = RunOptions.of(question, choices)
-    return await report_of(research_stream(options), options)
+    return await await_report(research_stream(options), options)
 
 
-async def report_of(stream: AsyncGenerator[AgentEvent, None], options: RunOptions) -> "ResearchReport":
+async def await_report(stream: AsyncGenerator[AgentEvent, None], options: RunOptions) -> "ResearchReport":
     """Follow a run to its end, and return its report or raise as `research` does."""
     report: ResearchReport | None = None
     problem = "the run ended without a report"
@@ -100,36 +100,36 @@ async def research_stream(
     from .course import UNDERSTANDING, Course  # noqa: PLC0415
 
     options = RunOptions.of(question, choices)
-    asked = validate_question(options.question or "")
+    question_text = validate_question(options.question or "")
     settings = options.chosen()
     began = time.monotonic()
     async with AsyncExitStack() as stack:
-        client, others = await stack.enter_async_context(_clients(options, settings, settings.llm.model))
+        client, others = await stack.enter_async_context(_open_clients(options, settings, settings.llm.model))
         opened: list[Endpoints] = []
-        async for line in _tell_while(partial(options.sources_at, settings), opened):
+        async for line in _tell_while(partial(options.open_endpoints, settings), opened):
             yield AgentEvent(type="progress", message=line)
         (where,) = opened
         if where.library is not None:  # stored with the run, so that a resume searches the same records
-            held = {"library.path": where.library.path, "library.digest": where.library.digest}
-            settings = settings.overridden(held)
-        named = model_of(client).name
-        reader = settings.llm.roles.reader or named
+            library_fields = {"library.path": where.library.path, "library.digest": where.library.digest}
+            settings = settings.overridden(library_fields)
+        model_name = describe_model(client).name
+        reader = settings.llm.roles.reader or model_name
         if settings.llm.batch and not reader.startswith(WITH_BATCHES):
             raise UsageError(f"--batch: {reader} has no batch interface, openai/… and anthropic/… have; leave it out")
         probes = options.model_client is None and settings.llm.structured_output is None
         limit = settings.research.limits.max_seconds
-        if await preflight(client, named, probes=probes, timeout_s=limit):  # stored with the run, for a resume
+        if await preflight(client, model_name, probes=probes, timeout_s=limit):  # stored with the run, for a resume
             settings = settings.model_copy(update={"llm": settings.llm.model_copy(update={"structured_output": True})})
-        asked, understanding = await understand(asked, client, options.cancellation_token, limit)
-        model = model_of(client)  # only now is its support for schemas known
+        question_text, understanding = await understand(question_text, client, options.cancellation_token, limit)
+        model = describe_model(client)  # only now is its support for schemas known
         if options.hooks:  # stored with the run, so that a replay asks the same
             settings = settings.overridden({"research.look_up_ahead": False})
-        settings = _with_token_limit(settings, is_baseline=model.name == BASELINE and not others)
+        settings = _set_token_limit(settings, is_baseline=model.name == BASELINE and not others)
         for name, other in others.items():
             await preflight(other, name, timeout_s=limit)
         book = options.ledger if isinstance(options.ledger, Ledger) else stack.enter_context(Ledger(options.ledger))
         begun = book.start(
-            asked,
+            question_text,
             settings=settings.to_store(),
             model=model,
             sandboxed=not where.is_public,
@@ -140,11 +140,11 @@ async def research_stream(
         journal = stack.enter_context(begun)
         if understanding is not None:  # counted again whenever the run is resumed
             answer = CreateResult(
-                finish_reason="stop", content=asked, usage=understanding, cached=False, thought=options.question
+                finish_reason="stop", content=question_text, usage=understanding, cached=False, thought=options.question
             )
             cost = Prices.of_run(model.name, settings.llm).cost_usd(understanding, model.name)
             journal.keep_answer(UNDERSTANDING, model.name, answer, understanding, cost)
-        course = Course(asked, settings, client, where, options, model, journal, others)
+        course = Course(question_text, settings, client, where, options, model, journal, others)
         async for event in await stack.enter_async_context(aclosing(course.run())):
             yield event
 
@@ -164,7 +164,7 @@ async def resume(run_id: str, ledger: Ledger, **choices: Unpack[ChosenAnew]) -> 
         SourcesUnreachable: no source answered; `raise_unreachable=False` returns a report that says so instead.
         RunFailed: not even a partial report could be made.
     """
-    return await report_of(resume_stream(run_id, ledger, **choices), RunOptions.resuming(choices))
+    return await await_report(resume_stream(run_id, ledger, **choices), RunOptions.resuming(choices))
 
 
 async def resume_stream(run_id: str, ledger: Ledger, **choices: Unpack[ChosenAnew]) -> AsyncGenerator[AgentEvent, None]:
@@ -177,14 +177,14 @@ async def resume_stream(run_id: str, ledger: Ledger, **choices: Unpack[ChosenAne
     settings = Settings.restored(run.settings)
     async with AsyncExitStack() as stack:
         opened: list[Endpoints] = []
-        async for line in _tell_while(partial(options.sources_at, settings), opened):
+        async for line in _tell_while(partial(options.open_endpoints, settings), opened):
             yield AgentEvent(type="progress", message=line)
         (where,) = opened
         if where.is_public is run.sandboxed:
             kind = "another server or library" if run.sandboxed else "the public sources"
             raise LedgerError(f"run {run_id} was asked of {kind}; resume it there")
         journal = stack.enter_context(ledger.reopen(run_id))
-        client, others = await stack.enter_async_context(_clients(options, settings, run.model))
+        client, others = await stack.enter_async_context(_open_clients(options, settings, run.model))
         course = Course(run.question, settings, client, where, options, run.of_model, journal, others)
         async for event in await stack.enter_async_context(aclosing(course.run())):
             yield event
@@ -197,7 +197,7 @@ async def replay(run_id: str, ledger: Ledger) -> "ResearchReport":
         LedgerError: no such run, one without a report, or damaged content.
         RunFailed: no report could be made.
     """
-    return await report_of(replay_stream(run_id, ledger), RunOptions(raise_unreachable=False))
+    return await await_report(replay_stream(run_id, ledger), RunOptions(raise_unreachable=False))
 
 
 async def replay_stream(run_id: str, ledger: Ledger) -> AsyncGenerator[AgentEvent, None]:
@@ -221,7 +221,7 @@ async def replay_stream(run_id: str, ledger: Ledger) -> AsyncGenerator[AgentEven
         report = restore(ResearchReport, content, "report")
         yield AgentEvent(type="complete", message="The report of what was found until the stop", data=report)
         return
-    endpoints = await asyncio.to_thread(replayed_endpoints, run, settings)
+    endpoints = await asyncio.to_thread(restore_endpoints, run, settings)
     analyst = BaselineChatCompletionClient() if run.model == BASELINE else AbsentModel(run, run.analyst)
     names = filter(None, settings.llm.roles.model_dump().values())
     others = {name: AbsentModel(run, name.partition("/")[2]) for name in names}
@@ -230,8 +230,8 @@ async def replay_stream(run_id: str, ledger: Ledger) -> AsyncGenerator[AgentEven
     async with aclosing(course.run()) as events:
         async for event in events:
             if event.report is not None and since is not None:
-                made = await make_corrected(run_id, ledger, CorrectionBook.from_content(since), event.report)
-                yield event.model_copy(update={"data": made.report, "message": made.report.line})
+                corrected = await make_corrected(run_id, ledger, CorrectionBook.from_content(since), event.report)
+                yield event.model_copy(update={"data": corrected.report, "message": corrected.report.line})
             else:
                 yield event
 
@@ -261,20 +261,20 @@ async def _tell_while(work: Callable[[Callable[[str], None]], T], done: list[T])
     done.append(task.result())
 
 
-def _with_token_limit(settings: Settings, *, is_baseline: bool) -> Settings:
+def _set_token_limit(settings: Settings, *, is_baseline: bool) -> Settings:
     """Return settings with the limit of tokens of this run, which its resume and replay keep."""
     limit = settings.research.token_limit(is_baseline=is_baseline)
     return settings.overridden({"research.limits.max_tokens": "none" if limit is None else limit})
 
 
 @asynccontextmanager
-async def _clients(
+async def _open_clients(
     options: RunOptions, settings: Settings, model: str
 ) -> "AsyncIterator[tuple[ChatCompletionClient, Mapping[str, ChatCompletionClient]]]":
     """Yield the client of the main model and those of roles, by model name; close all but the caller's own."""
     async with AsyncExitStack() as stack:
         client = options.model_client or client_by_name(model, settings)
-        others = clients_of_roles(settings)
-        for each in others.values() if options.model_client else (client, *others.values()):
-            stack.push_async_callback(close_client, each)
+        others = create_role_clients(settings)
+        for opened_client in others.values() if options.model_client else (client, *others.values()):
+            stack.push_async_callback(close_client, opened_client)
         yield client, others

@@ -9,10 +9,10 @@ from willowbark.tools.records.enclosure import one_line, visible
 from willowbark.tools.records.evidence import Evidence
 
 from ..ledger import Ledger
-from .correcting import former_report, open_again
-from .within import words_taken
+from .correcting import load_former_report, open_again
+from .within import load_words
 
-SHOWN = 1_500  # characters of an abstract shown where no sentence decides
+EXCERPT_LENGTH = 1_500  # characters of an abstract shown where no sentence decides
 
 
 class RowToReview(BaseModel, frozen=True, extra="forbid"):
@@ -40,23 +40,23 @@ async def list_rows(run_id: str, ledger: Ledger, most: int = MOST_ROWS) -> list[
     Raises:
         LedgerError: no such run, one without a report, or damaged content.
     """
-    former = former_report(run_id, ledger)
+    former = load_former_report(run_id, ledger)
     async with open_again(run_id, ledger, former) as again:
-        material = await appraise_again(again.messages, former, again.context, words_taken(run_id, ledger))
+        material = await appraise_again(again.messages, former, again.context, load_words(run_id, ledger))
         rows = rank_rows(material.candidates, most)
         return [_describe(row, material.records[row.record.key]) for row in rows]
 
 
 def _describe(row: ReviewRow, record: Evidence) -> RowToReview:
-    told = row.record.told.passage
+    judged_passage = row.record.told.passage
     passages = [passage.text for passage in row.record.reading.passages]
-    quote = row.record.sentence or (told.text if told else "") or " ".join(passages)
+    quote = row.record.sentence or (judged_passage.text if judged_passage else "") or " ".join(passages)
     return RowToReview(
         record=row.record.key,
         drug=row.drug,
         condition=row.record.reading.condition,
         title=one_line(record.citation.title),
-        quote=" ".join(visible(quote or record.content[:SHOWN]).split()),
+        quote=" ".join(visible(quote or record.content[:EXCERPT_LENGTH]).split()),
         direction=row.record.item.direction.value,
         readers=_list_readers(row.record),
         chance=round(row.chance, 2),

@@ -7,15 +7,15 @@ from willowbark.agents.asking import reads_requests
 from willowbark.agents.autogen import ChatCompletionClient
 from willowbark.agents.remaking import write_again
 from willowbark.agents.report.model import ResearchReport
-from willowbark.tools.appraisal.appraised import conditions_of
+from willowbark.tools.appraisal.appraised import list_conditions
 from willowbark.tools.errors import UsageError
 from willowbark.tools.questions import parse_question
-from willowbark.tools.reading.corrections import corrections_beside, read_corrections
+from willowbark.tools.reading.corrections import find_corrections_file, read_corrections
 
 from ..config import Settings
 from ..ledger import Ledger, LedgerError
 from ..model_clients import close, model_client
-from .correcting import former_report, make_corrected, open_again
+from .correcting import load_former_report, make_corrected, open_again
 from .workspace import RunFolder
 
 
@@ -44,10 +44,12 @@ async def rewrite_run(
     """
     if ledger.path is None:
         raise LedgerError("a run in memory keeps no answer; ask with a ledger in a file")
-    former = former_report(run_id, ledger)
+    former = load_former_report(run_id, ledger)
     run = ledger.run(run_id)
     settings = Settings.restored(run.settings)
-    book = read_corrections(corrections_beside(ledger.path)).on_conditions(conditions_of(parse_question(run.question)))
+    book = read_corrections(find_corrections_file(ledger.path)).select_conditions(
+        list_conditions(parse_question(run.question))
+    )
     async with AsyncExitStack() as stack:
         roles = settings.llm.roles
         writer = client or _open_model(model or roles.of("report") or run.model, settings, stack)
@@ -58,11 +60,11 @@ async def rewrite_run(
             )
         async with open_again(run_id, ledger, former) as again:
             rewritten = await write_again(again.messages, former, again.context, book, writer, checker)
-    made = await make_corrected(run_id, ledger, book, former, rewritten)
-    ledger.keep_corrected(run_id, book.to_content(), made.report, made.taken, rewritten)
+    corrected = await make_corrected(run_id, ledger, book, former, rewritten)
+    ledger.keep_corrected(run_id, book.write_content(), corrected.report, corrected.taken, rewritten)
     if root is not None and (root / run_id).is_dir():
-        RunFolder.open(root, run_id).write_report(made.report, settings.output)
-    return made.report
+        RunFolder.open(root, run_id).write_report(corrected.report, settings.output)
+    return corrected.report
 
 
 def _open_model(name: str, settings: Settings, stack: AsyncExitStack) -> ChatCompletionClient:

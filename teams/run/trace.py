@@ -26,8 +26,8 @@ from willowbark.tools.http.transport import Exchange
 from ..events import AgentEvent
 
 _RUNTIME_SPANS_OFF = "AUTOGEN_DISABLE_RUNTIME_TRACING"
-_TOLD = tuple("willowbark. http. server.address url.path error.type".split())
-_TOLD += ("gen_ai.operation.name", "gen_ai.agent.name", "gen_ai.tool.name")
+_ATTRIBUTES = tuple("willowbark. http. server.address url.path error.type".split())
+_ATTRIBUTES += ("gen_ai.operation.name", "gen_ai.agent.name", "gen_ai.tool.name")
 """Beginnings of the attributes that the file holds: libraries may put prompts into others."""
 _tracer = trace.get_tracer("willowbark")
 
@@ -116,6 +116,6 @@ class _SpanLines(SpanProcessor):
         line = json.loads(span.to_json())
         del line["events"], line["links"], line["resource"]
         line["status"] = span.status.status_code.name
-        line["attributes"] = {name: value for name, value in line["attributes"].items() if name.startswith(_TOLD)}
+        line["attributes"] = {name: value for name, value in line["attributes"].items() if name.startswith(_ATTRIBUTES)}
         with suppress(OSError):  # a full disk costs the trace, not the run
             self._file.write(json.dumps(line, ensure_ascii=False).encode() + b"\n")

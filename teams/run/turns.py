@@ -16,6 +16,6 @@ TurnMessage = FindingsMessage | AssessmentMessage | ApprovalMessage | ReportMess
 _TYPES: Mapping[str, type[BaseChatMessage]] = {kind.__name__: kind for kind in get_args(TurnMessage)}
 
 
-def messages_of(turns: Sequence[Turn]) -> list[BaseChatMessage]:
+def restore_messages(turns: Sequence[Turn]) -> list[BaseChatMessage]:
     """Convert turns to messages; LedgerError if a turn is not from this version."""
     return [restore(_TYPES[turn.type], turn.message, turn.type) for turn in turns if turn.type in _TYPES]

@@ -88,7 +88,7 @@ def _render(report: "ResearchReport", output: OutputSettings) -> dict[str, str]:
     if is_whole and output.format == "markdown":
         return {"report.md": report.to_markdown(APPENDIX_FILE), APPENDIX_FILE: report.to_appendix()}
     from willowbark.agents.exports.formats import page_of  # noqa: PLC0415
-    from willowbark.agents.report.forms.markdown import appendix_in_markdown, as_markdown  # noqa: PLC0415
+    from willowbark.agents.report.forms.markdown import render_appendix, render_markdown  # noqa: PLC0415
     from willowbark.agents.report.forms.parts import leave_out  # noqa: PLC0415  agents take most of a second
 
     tree = leave_out(
@@ -96,7 +96,7 @@ def _render(report: "ResearchReport", output: OutputSettings) -> dict[str, str]:
     )
     if output.format == "html":
         return {"report.html": page_of(tree)}
-    return {"report.md": as_markdown(tree, APPENDIX_FILE), APPENDIX_FILE: appendix_in_markdown(tree)}
+    return {"report.md": render_markdown(tree, APPENDIX_FILE), APPENDIX_FILE: render_appendix(tree)}
 
 
 def _check_id(run_id: str) -> str:

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from willowbark import __version__
-from willowbark.tools.appraisal.appraised import Readings, condition_of, conditions_of, load_reader
+from willowbark.tools.appraisal.appraised import Readings, get_condition, list_conditions, load_reader
 from willowbark.tools.appraisal.candidates import appraise_candidates, list_readings
-from willowbark.tools.appraisal.corrected import with_added
+from willowbark.tools.appraisal.corrected import add_records
 from willowbark.tools.appraisal.stored import StoredReader
 from willowbark.tools.questions import Question
 from willowbark.tools.reading.corrections import CorrectionBook
@@ -46,7 +46,7 @@ class ListingWorker(Worker):
 
 
 def _list_due(lines: RecordLines, question: Question) -> list[ReaderRow]:
-    condition = condition_of(question)
+    condition = get_condition(question)
     found = list[ReaderRow]()
     for record in lines.records():
         for shown, drug in list_readings(record, question):
@@ -105,8 +105,8 @@ class ConcludingWorker(Worker):
 
     async def _conclude(self, row: ReaderRow) -> ConditionRows:
         name, question = row["condition"], row["question"]
-        conditions = conditions_of(question)
-        pool = with_added(row["records"].records(), self._corrections, conditions)
+        conditions = list_conditions(question)
+        pool = add_records(row["records"].records(), self._corrections, conditions)
         readings = self._readings_of(row, pool)
         candidates = appraise_candidates(question, pool, readings)
         drugs = [candidate.drug for candidate in candidates if candidate.has_verdict]

@@ -18,7 +18,7 @@ from willowbark.tools.questions.kinds import QUESTIONS
 from willowbark.tools.reading.corrections import CorrectionBook
 from willowbark.tools.reading.document import Document
 from willowbark.tools.reading.reading import Reading
-from willowbark.tools.reading.store import ReadSubject, StudyShelf, content_of, text_hash
+from willowbark.tools.reading.store import ReadSubject, StudyShelf, dump_content, hash_text
 from willowbark.tools.records.registry import title_of
 from willowbark.tools.search import Status
 
@@ -318,7 +318,7 @@ class _ShelfRows:
 
     def _find(self, row: ReaderRow) -> str | None:
         document = Document.cut(row["title"], row["text"], tuple(row["types"]))
-        subject = ReadSubject(text_hash(document), row["drug"], row["condition"])
+        subject = ReadSubject(hash_text(document), row["drug"], row["condition"])
         content = self._shelf.find(subject, self._identity, document)
         if content is None:
             self._sent[row["hash"]] = subject
@@ -328,7 +328,7 @@ class _ShelfRows:
     def keep(self, rows: Sequence[ReaderRow]) -> None:
         """Keep what was read for rows that no store held."""
         for row in rows:
-            content = content_of(Reading.model_validate_json(row["reading"]))
+            content = dump_content(Reading.model_validate_json(row["reading"]))
             self._shelf.keep(self._sent.pop(row["hash"]), content, self._identity)
 
 

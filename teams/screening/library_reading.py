@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from willowbark.tools.appraisal.appraised import DocumentReader, load_reader
-from willowbark.tools.appraisal.candidates import named_drugs
+from willowbark.tools.appraisal.candidates import find_named_drugs
 from willowbark.tools.errors import MissingExtra, UsageError
 from willowbark.tools.lexicon import is_generic
 from willowbark.tools.library import BUNDLED, Library
@@ -29,9 +29,9 @@ from willowbark.tools.reading.store import (
     ReadSubject,
     StoredRow,
     StudyStore,
-    content_of,
-    identity_of,
-    text_hash,
+    dump_content,
+    hash_text,
+    identify_reader,
 )
 
 from .tables import has_parquet
@@ -82,7 +82,7 @@ def read_library(
     if library.path == BUNDLED:
         raise UsageError("the bundled library is read as it is asked; name a library's folder")
     reader = reader or load_reader()
-    identity = identity_of(reader.name, reader.version, Reading)
+    identity = identify_reader(reader.name, reader.version, Reading)
     tally = LibraryTally()
     table = library.folder / PARQUET_FILE
     with StudyStore(library.folder / STORE_FILE) as store:
@@ -107,15 +107,15 @@ def _read_all(
     for record in library.publications(random.Random(os.getpid()).shuffle):
         shown = readable(record)
         document = Document.of(shown)
-        text = text_hash(document)
+        text = hash_text(document)
         tally.seen += 1
         if store.is_done(text, identity):
             continue
-        drugs = named_drugs(shown)
+        drugs = find_named_drugs(shown)
         for subject in _subjects_of(document, text, drugs):
             if store.find(subject, identity) is None:
                 reading = reader.read_document(document, subject.drug, subject.condition)
-                waiting.rows.append(StoredRow(subject, content_of(reading)))
+                waiting.rows.append(StoredRow(subject, dump_content(reading)))
                 tally.readings += 1
         waiting.texts.append(text)
         tally.read += 1

@@ -11,20 +11,20 @@ from hashlib import sha256
 
 from willowbark.agents.asking import PROMPTS_VERSION
 from willowbark.agents.asking.batches import AT_ONCE
-from willowbark.agents.asking.reader import BATCH, ToRead, read, to_read
+from willowbark.agents.asking.reader import BATCH, ToRead, prepare_reading, read
 from willowbark.agents.autogen import CancellationToken
 from willowbark.tools.appraisal.appraised import DocumentReader, Readings
-from willowbark.tools.appraisal.views import MatchedStudy, match_by_words, views_of
+from willowbark.tools.appraisal.views import MatchedStudy, make_readings, match_by_words
 from willowbark.tools.errors import UsageError
 from willowbark.tools.questions import Question
 from willowbark.tools.records.enclosure import new_marker
 from willowbark.tools.records.evidence import Evidence
 from willowbark.tools.records.study import Study
 
-from ..budget import BATCH_SHARE, Budget, Prices, price_of
+from ..budget import BATCH_SHARE, Budget, Prices, find_price
 from ..config import Settings
 from ..ledger.model_calls import JournaledClient
-from ..model_clients import WITH_BATCHES, close, context_of, model_client, preflight
+from ..model_clients import WITH_BATCHES, close, find_context_limit, model_client, preflight
 from .engines import ReaderRow, Results, TrainedReader
 from .tables import TableFolder
 
@@ -59,7 +59,7 @@ class ModelReader(TrainedReader):
         self.unit = _MOST_IN_BATCH if self.in_batch else BATCH * AT_ONCE
         self.at_once = _MOST_BATCHES if self.in_batch else 1
         self.tokens = 0.0
-        self.cost_usd = 0.0 if price_of(self.name, settings.llm.prices) else None
+        self.cost_usd = 0.0 if find_price(self.name, settings.llm.prices) else None
         self._sent = sent
         self._failed = 0
         self.batches = {row["prompt"]: row["batch"] for row in sent.rows()}
@@ -75,7 +75,7 @@ class ModelReader(TrainedReader):
 
     def list_due(self, records: Sequence[Evidence], question: Question) -> Iterator[ReaderRow]:
         """Yield all that the model reads of a condition's records."""
-        for each in to_read(records, question, in_short=self.settings.llm.economy):
+        for each in prepare_reading(records, question, in_short=self.settings.llm.economy):
             yield {"hash": self._hash(each), "record": each, "question": question.text}
 
     async def work(self, rows: Sequence[ReaderRow]) -> Results:
@@ -83,7 +83,7 @@ class ModelReader(TrainedReader):
         client = model_client(self.name, self.settings)
         llm = self.settings.llm
         stop = CancellationToken()
-        context = context_of(self.name, llm)
+        context = find_context_limit(self.name, llm)
         records = [row["record"] for row in rows]
         question = rows[0]["question"]
         asked = JournaledClient(client, self.budget, None, self.name, context_tokens=context, batches=self)
@@ -93,7 +93,7 @@ class ModelReader(TrainedReader):
             await close(client)
         by_key = {read.study.key: read.model_dump_json() for read in found.studies}
         done = [row for row in rows if row["record"].fingerprint in found.done]
-        prices = Prices(price_of(self.name, llm.prices))
+        prices = Prices(find_price(self.name, llm.prices))
         number = max(1, len(done))
         tokens = found.usage.prompt_tokens + found.usage.completion_tokens
         saved = BATCH_SHARE * (prices.cost_usd(found.batched) or 0.0)
@@ -123,7 +123,7 @@ class ModelReader(TrainedReader):
     def budget(self) -> Budget:
         """What may still be used, so that a unit ends where the limits do; a batch is sent as a whole."""
         limits = self.settings.research.limits
-        prices = Prices(price_of(self.name, self.settings.llm.prices))
+        prices = Prices(find_price(self.name, self.settings.llm.prices))
         tokens = None if self._most_tokens is None else max(1, self._most_tokens - int(self.tokens))
         money = None if limits.max_cost_usd is None else max(1e-9, limits.max_cost_usd - (self.cost_usd or 0.0))
         return Budget(prices, max_tokens=tokens, max_cost_usd=money)
@@ -145,12 +145,12 @@ class ModelReader(TrainedReader):
     ) -> Readings:
         """Return the model's readings of a condition's records before those of a reader."""
         found = Readings(reader)
-        for given in to_read(records, question, in_short=self.settings.llm.economy):
+        for given in prepare_reading(records, question, in_short=self.settings.llm.economy):
             row = json.loads(kept.get(self._hash(given), "null"))
             if row is not None:
                 former = MatchedStudy.model_validate(row)
                 read = match_by_words(former.study, question, given.condition)
-                found.take(views_of(read, given.page.whole), [read])
+                found.take(make_readings(read, given.page.whole), [read])
         return found
 
     def find_batch(self, request: str) -> str | None:

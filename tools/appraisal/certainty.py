@@ -41,7 +41,7 @@ UNREPORTED_SIZE = 100  # participants as which a study of unreported size is wei
 Tier = Literal["randomised", "observational", "other"]
 
 
-def size_of_comparison(own: int | None, trial: int | None) -> int | None:
+def get_comparison_size(own: int | None, trial: int | None) -> int | None:
     """Return the participants of a comparison: its own, else half of those in all arms; None if neither is reported."""
     if own is not None:
         return own
@@ -134,7 +134,7 @@ class AppraisedItem(StudyFacts, frozen=True, extra="forbid"):
     @property
     def reported_size(self) -> int | None:
         """Participants; half of the trial's if only that is reported, None if neither is."""
-        return size_of_comparison(self.sample_size, self.trial_size)
+        return get_comparison_size(self.sample_size, self.trial_size)
 
     @property
     def against_nothing(self) -> bool:
@@ -276,34 +276,36 @@ def find_outcome(support: int, contradicting: int, missed: int, *, is_refuted: b
 
 def appraise_candidate(items: Sequence[AppraisedItem]) -> CandidateAppraisal:
     """Appraise all evidence on a candidate; the order of the items does not matter."""
-    kept = sorted((i for i in items if not i.retracted and not i.struck), key=lambda item: item.key)
+    # By key, since replies come in any order and the same records have to give the same words.
+    counting = sorted((i for i in items if not i.retracted and not i.struck), key=lambda item: item.key)
     retracted = sorted(i.key for i in items if i.retracted)
     struck = sorted((i.key, i.struck) for i in items if i.struck and not i.retracted)
-    studies, folded, same = one_per_trial(kept)
+    studies, folded, same = keep_one_per_trial(counting)
     certainty = rate_certainty(studies)
     notes = [*same, *(f"Left out: {key} is retracted." for key in retracted)]
     notes += [f"Left out: {key} was struck by the judge: {reason}" for key, reason in struck]
     notes += [
         f"{i.key} was stopped ({(i.trial_status or 'status not reported').lower()}): "
         f"{i.why_stopped_kind or 'reason not reported'}."
-        for i in kept
+        for i in counting
         if i.why_stopped_kind or i.trial_status in STOPPED
     ]
-    notes += [f"{i.key} carries an expression of concern." for i in kept if i.concern]
-    if unchecked := sum(i.retracted is None for i in kept):
-        notes.append(f"{unchecked} of {len(kept)} records could not be checked for retraction.")
+    notes += [f"{i.key} carries an expression of concern." for i in counting if i.concern]
+    unchecked = sum(i.retracted is None for i in counting)
+    if unchecked:
+        notes.append(f"{unchecked} of {len(counting)} records could not be checked for retraction.")
 
-    def keys(direction: Direction) -> list[str]:
+    def list_keys(direction: Direction) -> list[str]:
         return [i.key for i in studies if i.direction is direction]
 
     return CandidateAppraisal(
         certainty=certainty,
         quality="refuted" if is_refuted(studies) else _QUALITIES[certainty.level],
-        supporting=keys(Direction.supports),
-        contradicting=keys(Direction.contradicts),
-        inconclusive=keys(Direction.inconclusive),
+        supporting=list_keys(Direction.supports),
+        contradicting=list_keys(Direction.contradicts),
+        inconclusive=list_keys(Direction.inconclusive),
         missed=[i.key for i in studies if i.missed_primary and i.direction is Direction.inconclusive],
-        not_assessed=keys(Direction.not_assessed),
+        not_assessed=list_keys(Direction.not_assessed),
         excluded=[*retracted, *(key for key, _ in struck)],
         same_trial=folded,
         notes=notes,
@@ -316,13 +318,13 @@ def lower_level(appraisal: CandidateAppraisal, judged: CertaintyLevel, reason: s
     A refuted drug stays refuted.
     """
     computed = appraisal.certainty
-    beside = {"computed": computed.level, "judged": judged, "judged_reason": reason}
+    levels = {"computed": computed.level, "judged": judged, "judged_reason": reason}
     if LEVELS.index(judged) >= LEVELS.index(computed.level):
-        return appraisal.model_copy(update={"certainty": computed.model_copy(update=beside)})
+        return appraisal.model_copy(update={"certainty": computed.model_copy(update=levels)})
     step = f"Judge: {judged.said}, where the rules come to {computed.level.said}: {reason}"
     lower = {"level": judged, "steps": [*computed.steps, step], "lowered": [*computed.lowered, step]}
     quality = appraisal.quality if appraisal.quality == "refuted" else _QUALITIES[judged]
-    certainty = computed.model_copy(update={**beside, **lower})
+    certainty = computed.model_copy(update={**levels, **lower})
     return appraisal.model_copy(update={"certainty": certainty, "quality": quality})
 
 
@@ -362,10 +364,13 @@ def is_refuted(items: Sequence[AppraisedItem]) -> bool:
 
 def rate_certainty(items: Sequence[AppraisedItem]) -> Certainty:
     """Rate the certainty that the drug helps from studies, each trial once; without support it is very low."""
-    rated = [rated for tier in _STARTS if (rated := _rate(items, tier))]
-    if not rated:
+    ratings = []
+    for tier in _STARTS:
+        rating = _rate(items, tier)
+        ratings += [rating] if rating else []
+    if not ratings:
         return Certainty(level=CertaintyLevel.very_low, steps=["Starts at very low: no study supports it."])
-    return max(rated, key=lambda each: LEVELS.index(each.level))
+    return max(ratings, key=lambda rating: LEVELS.index(rating.level))
 
 
 def _are_enough(good: Sequence[AppraisedItem], of: Sequence[AppraisedItem]) -> bool:
@@ -391,7 +396,11 @@ class _Body(NamedTuple):
     @property
     def contained(self) -> list[AppraisedItem]:
         """Trials that a review of the same body names."""
-        return [item for item in self.trials if any(_is_in(item, review) for review in self.reviews)]
+        contained = []
+        for item in self.trials:
+            if any(_is_in(item, review) for review in self.reviews):
+                contained.append(item)
+        return contained
 
 
 class _Downgrade(NamedTuple):
@@ -479,7 +488,9 @@ def _rate(items: Sequence[AppraisedItem], tier: Tier) -> Certainty | None:
     tiers = [other for other in _STARTS if _STARTS[other] >= start]
     failed = [item for item in items if item.direction is Direction.contradicts or item.missed_primary]
     body = _Body(tier, supporting, [item for item in failed if item.tier in tiers])
-    steps = [step for weigh in _DOMAINS for step in weigh(body)]
+    steps: list[_Downgrade] = []
+    for weigh in _DOMAINS:
+        steps += weigh(body)
     lines = [f"{step.text}{f' (-{step.down})' if step.down else ''}." for step in steps]
     level = LEVELS[max(0, start - sum(step.down for step in steps))]
     return Certainty(
@@ -503,8 +514,8 @@ def _describe_supporting(body: _Body) -> str:
 
 def _is_in(item: AppraisedItem, review: AppraisedItem) -> bool:
     """Whether a review names the trial that an item reports."""
-    held = {trial_key(name) for name in review.holds}
-    return not held.isdisjoint(trial_key(name) for name in _names_of(item))
+    keys = {trial_key(name) for name in review.holds}
+    return not keys.isdisjoint(trial_key(name) for name in _list_names(item))
 
 
 class OnePerTrial(NamedTuple):
@@ -515,7 +526,7 @@ class OnePerTrial(NamedTuple):
     notes: list[str]
 
 
-def one_per_trial(items: Sequence[AppraisedItem]) -> OnePerTrial:
+def keep_one_per_trial(items: Sequence[AppraisedItem]) -> OnePerTrial:
     """Keep one item per trial, of items on one drug that are not retracted; their order does not matter.
 
     Records that share any name of a trial report one. A pooled analysis counts only if none of its trials counts, and
@@ -524,27 +535,32 @@ def one_per_trial(items: Sequence[AppraisedItem]) -> OnePerTrial:
     groups, counted = _group_by_trial(items)
     folded = list[str]()
     notes = list[str]()
-    held: dict[str, str] = {}
+    counted_with: dict[str, str] = {}  # by a trial's name, the record that stands for it
     for name, group in sorted(groups.items()):
-        stands = _select_report(group) if len(group) > 1 else group[0]
-        counted.append(stands)
-        held |= {trial_key(each): stands.key for item in group for each in _names_of(item)}
-        if others := sorted(each.key for each in group if each.key != stands.key):
+        report = _select_report(group) if len(group) > 1 else group[0]
+        counted.append(report)
+        for item in group:
+            counted_with |= dict.fromkeys(map(trial_key, _list_names(item)), report.key)
+        others = sorted(item.key for item in group if item.key != report.key)
+        if others:
             folded += others
-            said = sorted(f"{i.key} {i.direction.value}" for i in group if i.direction in DECIDED)
-            disagree = f", although they disagree ({'; '.join(said)})" if len(_find_directions(group)) > 1 else ""
-            notes.append(f"{', '.join([stands.key, *others])} report one trial ({name}) and count once{disagree}.")
+            directions = sorted(f"{i.key} {i.direction.value}" for i in group if i.direction in DECIDED)
+            disagree = f", although they disagree ({'; '.join(directions)})" if len(_find_directions(group)) > 1 else ""
+            notes.append(f"{', '.join([report.key, *others])} report one trial ({name}) and count once{disagree}.")
 
     pooled = sorted((item for item in counted if item.pools), key=lambda item: (-item.weight, item.key))
     for item in pooled:
-        if shared := [name for name in item.pools if trial_key(name) in held]:
+        shared = [name for name in item.pools if trial_key(name) in counted_with]
+        if shared:
             counted.remove(item)
             folded.append(item.key)
-            notes.append(f"{item.key} pools {', '.join(shared)}, counted with {held[trial_key(shared[0])]}.")
+            notes.append(f"{item.key} pools {', '.join(shared)}, counted with {counted_with[trial_key(shared[0])]}.")
         else:
-            held |= dict.fromkeys(map(trial_key, item.pools), item.key)
+            counted_with |= dict.fromkeys(map(trial_key, item.pools), item.key)
     for item in sorted(counted, key=lambda item: item.key):
-        inside = sorted({held[trial_key(name)] for name in item.holds if trial_key(name) in held} - {item.key})
+        inside = sorted(
+            {counted_with[trial_key(name)] for name in item.holds if trial_key(name) in counted_with} - {item.key}
+        )
         if inside:
             notes.append(
                 f"{item.key} contains {', '.join(inside)}, and adds nothing to {'them' if inside[1:] else 'it'}."
@@ -552,13 +568,16 @@ def one_per_trial(items: Sequence[AppraisedItem]) -> OnePerTrial:
     return OnePerTrial(counted, sorted(folded), notes)
 
 
-def _names_of(item: AppraisedItem) -> tuple[str, ...]:
+def _list_names(item: AppraisedItem) -> tuple[str, ...]:
     return (item.trial, *item.names) if item.trial else item.names
 
 
 def _group_by_trial(items: Sequence[AppraisedItem]) -> tuple[dict[str, list[AppraisedItem]], list[AppraisedItem]]:
     """Group items by the trials that they report, each by its most telling name; and those that report none."""
-    known = {trial_key(name) for item in items for name in _names_of(item)} - _find_ambiguous(items)
+    names: set[str] = set()
+    for item in items:
+        names |= {trial_key(name) for name in _list_names(item)}
+    names -= _find_ambiguous(items)
     group_of: dict[str, str] = {}
 
     def find(key: str) -> str:
@@ -566,36 +585,38 @@ def _group_by_trial(items: Sequence[AppraisedItem]) -> tuple[dict[str, list[Appr
             key = group_of[key]
         return key
 
-    keys: dict[str, list[str]] = {}
+    list_keys: dict[str, list[str]] = {}
     for item in items:
         hints = () if item.pools else item.hints
-        keys[item.key] = [key for key in map(trial_key, (*_names_of(item), *hints)) if key in known]
-        roots = sorted({find(key) for key in keys[item.key]})
+        list_keys[item.key] = [key for key in map(trial_key, (*_list_names(item), *hints)) if key in names]
+        roots = sorted({find(key) for key in list_keys[item.key]})
         group_of |= dict.fromkeys(roots, roots[0]) if roots else {}
     groups: dict[str, list[AppraisedItem]] = {}
     alone = list[AppraisedItem]()
     for item in items:
-        if keys[item.key]:
-            groups.setdefault(find(keys[item.key][0]), []).append(item)
+        if list_keys[item.key]:
+            groups.setdefault(find(list_keys[item.key][0]), []).append(item)
         else:
             alone.append(item)
-    return {_name_group(group): group for group in groups.values()}, alone
+    return {_choose_name(group): group for group in groups.values()}, alone
 
 
 def _find_ambiguous(items: Sequence[AppraisedItem]) -> set[str]:
     """Find names that records of different registry numbers share: a programme's, not a trial's."""
     numbers: dict[str, set[str]] = {}
     for item in items:
-        own = _names_of(item)
+        own = _list_names(item)
         registered = {name for name in own if name.startswith("NCT")}
         for name in own:
             numbers.setdefault(trial_key(name), set()).update(registered)
-    return {key for key, found in numbers.items() if len(found) > 1}
+    return {key for key, registered_as in numbers.items() if len(registered_as) > 1}
 
 
-def _name_group(group: Sequence[AppraisedItem]) -> str:
+def _choose_name(group: Sequence[AppraisedItem]) -> str:
     """Return a trial's most telling name: its registry number, its acronym, its author with participants."""
-    names = {name for item in group for name in (*_names_of(item), *(item.hints if not item.trial else ()))}
+    names: set[str] = set()
+    for item in group:
+        names.update(_list_names(item), item.hints if not item.trial else ())
     return min(names, key=lambda name: (not name.startswith("NCT"), "," in name, len(name), name))
 
 
@@ -612,18 +633,18 @@ def _select_report(group: Sequence[AppraisedItem]) -> AppraisedItem:
     main = _find_main_reports(group)
     stopped = _find_directions(i for i in group if i.why_stopped_kind in ("safety", "futility"))
     posted = _find_directions(i for i in group if i.key.startswith("nct:"))
-    told = stopped or posted or _find_directions(main)
+    directions = stopped or posted or _find_directions(main)
     among = main if not (stopped or posted) else group
-    sharing = [i for i in among if i.direction in told] if len(told) == 1 else list(main)
+    sharing = [i for i in among if i.direction in directions] if len(directions) == 1 else list(main)
 
-    def order(item: AppraisedItem) -> tuple[object, ...]:
+    def rank(item: AppraisedItem) -> tuple[object, ...]:
         is_entry = item.key.startswith("nct:")
         return not item.is_sound, not item.against_nothing, -item.weight, item.design.tier, is_entry, item.key
 
-    best = min(sharing, key=order)
-    if len(told) == 1:
+    best = min(sharing, key=rank)
+    if len(directions) == 1:
         return best
-    undecided = bool(told) or any(i.direction is Direction.inconclusive for i in main)
+    undecided = bool(directions) or any(i.direction is Direction.inconclusive for i in main)
     return best.model_copy(update={"direction": Direction.inconclusive if undecided else Direction.not_assessed})
 
 

@@ -67,14 +67,14 @@ class PersonsWord(BaseModel, frozen=True, extra="forbid"):
     """What the row said without people; None if the drug was not read there."""
 
 
-def edit_study(study: Study, corrections: Iterable[Correction], deciding: int | None = None) -> Study:
+def apply_corrections(study: Study, corrections: Iterable[Correction], deciding: int | None = None) -> Study:
     """Return a study with fields as people say; UsageError for a field that it does not have, or a wrong value.
 
     `deciding` is the place of the comparison that decides on the drug, from 0; None if none does.
     """
     content = study.model_dump(mode="json")
     for correction in corrections:
-        _set_field(content, _name_place(correction.field, deciding), correction.value)
+        _set_field(content, _number_place(correction.field, deciding), correction.value)
     try:
         return Study.model_validate(content)
     except ValidationError as error:
@@ -83,7 +83,7 @@ def edit_study(study: Study, corrections: Iterable[Correction], deciding: int | 
         raise UsageError(f"{where}: {first['msg'].removeprefix('Value error, ')}") from None
 
 
-def _name_place(path: str, deciding: int | None) -> str:
+def _number_place(path: str, deciding: int | None) -> str:
     """Return a place with the number of the deciding comparison."""
     head, dot, rest = path.partition(".")
     if head != DECIDING:
@@ -111,11 +111,11 @@ def _set_field(content: dict[str, Any], path: str, value: JsonValue) -> None:
     name = names[-1]
     if value is None and isinstance(place[name], str):
         value = ""
-    if name == "design" and value not in {each.value for each in StudyDesign}:
-        raise UsageError(f"design: {value} is none of {', '.join(each.value for each in StudyDesign)}")
+    if name == "design" and value not in {design.value for design in StudyDesign}:
+        raise UsageError(f"design: {value} is none of {', '.join(design.value for design in StudyDesign)}")
     place[name] = value
     if content.get("not_read") and name in content["not_read"]:
-        content["not_read"] = [each for each in content["not_read"] if each != name]
+        content["not_read"] = [unread for unread in content["not_read"] if unread != name]
 
 
 def _find_arm(content: Mapping[str, Any], name: str | None, path: str) -> dict[str, Any]:
@@ -133,11 +133,11 @@ def _find_comparison(content: Mapping[str, Any], number: str | None, path: str) 
     return rows[int(number) - 1]
 
 
-def with_added(pool: Sequence[Evidence], book: CorrectionBook, conditions: Sequence[str]) -> list[Evidence]:
+def add_records(pool: Sequence[Evidence], book: CorrectionBook, conditions: Sequence[str]) -> list[Evidence]:
     """Return a pool with the records that people added for a question's conditions, those that it lacks."""
-    known = set[str]().union(*({record.key, *record.identifiers} for record in pool))
-    added = book.added_records(conditions)
-    return [*pool, *(record for record in added if known.isdisjoint({record.key, *record.identifiers}))]
+    identifiers = set[str]().union(*({record.key, *record.identifiers} for record in pool))
+    added = book.list_added(conditions)
+    return [*pool, *(record for record in added if identifiers.isdisjoint({record.key, *record.identifiers}))]
 
 
 class EditedStudy(BaseModel, frozen=True, extra="forbid"):
@@ -153,7 +153,7 @@ class EditedStudy(BaseModel, frozen=True, extra="forbid"):
     @property
     def fields(self) -> frozenset[str]:
         """Places that people filled."""
-        return frozenset(_name_place(each.field, self.deciding) for each in self.applied)
+        return frozenset(_number_place(correction.field, self.deciding) for correction in self.applied)
 
     @property
     def changes_question(self) -> bool:
@@ -168,7 +168,7 @@ class EditedStudy(BaseModel, frozen=True, extra="forbid"):
         return comparison.estimate if any(field.startswith(place) for field in self.fields) else None
 
 
-def edit_by_rulings(study: Study, rulings: Sequence[Ruling], decisive: Comparison | None) -> EditedStudy:
+def apply_rulings(study: Study, rulings: Sequence[Ruling], decisive: Comparison | None) -> EditedStudy:
     """Apply people's words on a study's fields, one by one; those in dispute change nothing.
 
     `decisive` is the comparison that decides on the drug; None if none does.
@@ -180,8 +180,9 @@ def edit_by_rulings(study: Study, rulings: Sequence[Ruling], decisive: Compariso
         word = ruling.agreed
         if word is None:
             continue
+        # One by one, so that a word that does not fit leaves the others standing.
         try:
-            study = edit_study(study, [word], deciding)
+            study = apply_corrections(study, [word], deciding)
         except UsageError as error:
             refused.append((word, str(error)))
             continue
@@ -191,27 +192,27 @@ def edit_by_rulings(study: Study, rulings: Sequence[Ruling], decisive: Compariso
     return EditedStudy(study=study, applied=tuple(applied), refused=tuple(refused), deciding=deciding)
 
 
-def tell_edited(told: ToldResult, stance: DrugStance, edited: EditedStudy | None) -> ToldResult:
+def tell_edited(result: ToldResult, stance: DrugStance, edited: EditedStudy | None) -> ToldResult:
     """Tell people's figures of the deciding comparison in place of those that stand in the passage."""
     estimate = edited.estimate_of(stance.comparison) if edited else None
     if estimate is None:
-        return told
+        return result
     if estimate.value is None:
-        return told.model_copy(update={"effects": (), "figures": ()})
+        return result.model_copy(update={"effects": (), "figures": ()})
     if estimate.measure not in get_args(Measure):
         has_bounds = estimate.low is not None and estimate.high is not None
         bounds = f" ({estimate.low:g} to {estimate.high:g})" if has_bounds else ""
         written = f"{estimate.measure} {estimate.value:g}{bounds}".strip()
-        return told.model_copy(update={"effects": (), "figures": (written,)})
+        return result.model_copy(update={"effects": (), "figures": (written,)})
     size = EffectSize(
         measure=cast(Measure, estimate.measure),
         value=estimate.value,
         ci_low=estimate.low,
         ci_high=estimate.high,
         p=estimate.p,
-        sentence=told.passage.text if told.passage else "",
+        sentence=result.passage.text if result.passage else "",
     )
-    return told.model_copy(update={"effects": (size,), "figures": ()})
+    return result.model_copy(update={"effects": (size,), "figures": ()})
 
 
 def decide_item(item: AppraisedItem, direction: Direction) -> AppraisedItem:
@@ -231,15 +232,15 @@ def decide_stance(stance: DrugStance, direction: Direction) -> DrugStance:
     return stance.model_copy(update={"says": _SAYS[direction], "of_combination": "none"})
 
 
-def decide_told(told: ToldResult, word: Correction, former: Direction) -> ToldResult:
+def decide_told(result: ToldResult, word: Correction, former: Direction) -> ToldResult:
     """Leave out the readers' words for a result that people say is another; the figures of the passage stay."""
-    passage = StudyPassage(text=word.quote, section="Abstract") if word.quote else told.passage
+    passage = StudyPassage(text=word.quote, section="Abstract") if word.quote else result.passage
     if word.says is former:
-        return told.model_copy(update={"passage": passage})
-    return told.model_copy(update={"result": None, "primary": "not_reported", "passage": passage})
+        return result.model_copy(update={"passage": passage})
+    return result.model_copy(update={"result": None, "primary": "not_reported", "passage": passage})
 
 
-def word_of(
+def describe_words(
     stance: Ruling | None, edited: EditedStudy, disputes: Sequence[Ruling], former: Direction | None, now: Direction
 ) -> PersonsWord | None:
     """Put into words what people said of a record for a drug; None if nobody said anything."""
@@ -250,16 +251,19 @@ def word_of(
         words += stance.words
         is_disputed = is_disputed or stance.agreed is None
         lines.append(_describe_stance(stance, former))
-    for each in edited.applied:
-        words.append(each)
-        lines.append(f"{each.field}: {_plain(each.was)} → {_plain(each.value)} ({each.by}{_note(each)})")
-    for each, why in edited.refused:
-        words.append(each)
-        lines.append(f"{each.field} = {_plain(each.value)} ({each.by}) does not fit this study: {why}")
+    for correction in edited.applied:
+        words.append(correction)
+        change = f"{_write_value(correction.was)} → {_write_value(correction.value)}"
+        lines.append(f"{correction.field}: {change} ({correction.by}{_note(correction)})")
+    for correction, why in edited.refused:
+        words.append(correction)
+        lines.append(
+            f"{correction.field} = {_write_value(correction.value)} ({correction.by}) does not fit this study: {why}"
+        )
     for ruling in disputes:
         words += ruling.words
-        said = "; ".join(f"{word.by}: {_plain(word.value)}" for word in ruling.words)
-        lines.append(f"{ruling.words[0].field} in dispute: {said}")
+        values = "; ".join(f"{word.by}: {_write_value(word.value)}" for word in ruling.words)
+        lines.append(f"{ruling.words[0].field} in dispute: {values}")
     if not words:
         return None
     return PersonsWord(
@@ -275,9 +279,9 @@ def word_of(
 def _describe_stance(ruling: Ruling, former: Direction | None) -> str:
     word = ruling.agreed
     if word is None:
-        said = "; ".join(f"{each.by}: {each.says}{_note(each)}" for each in ruling.words)
-        return f"in dispute: {said}"
-    names = " and ".join(each.by for each in ruling.words)
+        values = "; ".join(f"{correction.by}: {correction.says}{_note(correction)}" for correction in ruling.words)
+        return f"in dispute: {values}"
+    names = " and ".join(correction.by for correction in ruling.words)
     if word.says is former:
         return f"seen by {names}: {word.says}{_note(word)}"
     return f"{former or 'not read'} → {word.says} ({names}{_note(word)})"
@@ -287,7 +291,7 @@ def _note(word: Correction) -> str:
     return f": “{word.note}”" if word.note else ""
 
 
-def _plain(value: JsonValue) -> str:
+def _write_value(value: JsonValue) -> str:
     if value is None or value == "":
         return "not reported"
     return ", ".join(map(str, value)) if isinstance(value, list) else str(value)

@@ -22,7 +22,7 @@ def find_deciding(candidates: Sequence[Candidate]) -> dict[str, DecidingReason]:
     Args:
         candidates: best supported first.
     """
-    queues = [list(_queue(candidate)) for candidate in candidates]
+    queues = [list(_list_deciding(candidate)) for candidate in candidates]
     reasons = dict[str, DecidingReason]()
     for turn in zip_longest(*queues):
         for entry in turn:
@@ -32,9 +32,9 @@ def find_deciding(candidates: Sequence[Candidate]) -> dict[str, DecidingReason]:
     return reasons
 
 
-def _queue(candidate: Candidate) -> Iterator[tuple[str, DecidingReason]]:
+def _list_deciding(candidate: Candidate) -> Iterator[tuple[str, DecidingReason]]:
     """Yield what decides on one drug, strongest first."""
-    against = [record.key for record in candidate.records if _found_nothing(record)]
+    against = [record.key for record in candidate.records if _is_negative(record)]
     support = [record.key for record in candidate.records if record.item.direction is Direction.supports]
     if against and support:
         for pair in zip_longest(against, support):
@@ -48,7 +48,7 @@ def _queue(candidate: Candidate) -> Iterator[tuple[str, DecidingReason]]:
         yield record.key, "pivotal trial"
 
 
-def _found_nothing(record: AppraisedRecord) -> bool:
+def _is_negative(record: AppraisedRecord) -> bool:
     """Whether a study speaks against the drug, or missed its primary outcome."""
     return record.item.direction is Direction.contradicts or record.item.says == "missed"
 

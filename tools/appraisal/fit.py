@@ -29,9 +29,9 @@ from functools import lru_cache
 from typing import Literal, NamedTuple, get_args
 
 from ..lexicon.matching import stems
-from ..lexicon.tree import Relation, find_in_tree, relation_of, tree_numbers
+from ..lexicon.tree import Relation, find_in_tree, find_relation, list_tree_numbers
 from ..questions import Question
-from ..reading.assembler import ASIDE, COMPLICATION
+from ..reading.assembler import COMPLICATION, ELSEWHERE
 from ..reading.document import Document
 from ..records.study import Aim, Comparison, StatedView, Study
 
@@ -70,40 +70,40 @@ class Topic(NamedTuple):
     """None: not told."""
 
 
-def fit_of(topic: Topic, asked: Question) -> Fit:
+def judge_fit(topic: Topic, question: Question) -> Fit:
     """Return how a study's question fits the one asked, by the tables above.
 
     A question that names no condition is fitted by every study.
     """
-    if not asked.conditions:
+    if not question.conditions:
         return "same"
-    fit = min((_fit_condition(topic, wanted) for wanted in asked.conditions), key=FITS.index)
+    fit = min((_fit_condition(topic, condition) for condition in question.conditions), key=FITS.index)
     if fit in COUNTED and topic.aim == "harm":
         return "adverse_effect"
-    return fit if fit not in COUNTED or has_asked_aim(topic, asked) else "other"
+    return fit if fit not in COUNTED or has_asked_aim(topic, question) else "other"
 
 
-def has_asked_aim(topic: Topic, asked: Question) -> bool:
+def has_asked_aim(topic: Topic, question: Question) -> bool:
     """Whether a study asked with the aim of the question, by the second table."""
     if topic.aim is None:
         return True
-    if asked.is_preventive:
+    if question.is_preventive:
         return topic.aim == "prevent"
     if topic.aim == "treat":
         return True
-    if topic.aim != "prevent" or asked.is_acute:
+    if topic.aim != "prevent" or question.is_acute:
         return False
-    is_had = any(_is_named(topic.people, wanted) for wanted in asked.conditions)
-    return is_had or _RETURNS.search(topic.condition) is not None
+    has_condition = any(_is_named(topic.people, condition) for condition in question.conditions)
+    return has_condition or _RETURNS.search(topic.condition) is not None
 
 
 @lru_cache(maxsize=4096)
-def _fit_condition(topic: Topic, wanted: str) -> Fit:
+def _fit_condition(topic: Topic, asked_condition: str) -> Fit:
     parts = _split(topic)
-    fits: list[Fit] = [_relation_to(name, wanted) for name in _names_in(parts.target)]
-    if _is_named(parts.cause, wanted):
+    fits: list[Fit] = [_find_relation(name, asked_condition) for name in _list_names(parts.target)]
+    if _is_named(parts.cause, asked_condition):
         fits.append("complication")
-    if _is_named(parts.people, wanted):
+    if _is_named(parts.people, asked_condition):
         fits.append("comorbid")
     return min(fits, key=FITS.index, default="other")
 
@@ -121,8 +121,8 @@ def _split(topic: Topic) -> _Parts:
     text = topic.condition
     if text.startswith(COMPLICATION):
         return _Parts("", text.removeprefix(COMPLICATION), topic.people)
-    if text.startswith(ASIDE):
-        return _Parts("", "", text.removeprefix(ASIDE))
+    if text.startswith(ELSEWHERE):
+        return _Parts("", "", text.removeprefix(ELSEWHERE))
     target, people = _cut(text, _IN_PEOPLE)
     target, cause = _cut(target, _LED_TO)
     before = _LEADING_TO.search(target)
@@ -140,24 +140,28 @@ def _cut(text: str, mark: re.Pattern[str]) -> tuple[str, str]:
     return text, ""
 
 
-def _names_in(text: str) -> list[str]:
+def _list_names(text: str) -> list[str]:
     """List the conditions that a text names; the text itself if it names none that is known."""
-    return [found.name for found in find_in_tree(text)] or [part for part in [text.strip(" ;.")] if part]
+    return [mention.name for mention in find_in_tree(text)] or [part for part in [text.strip(" ;.")] if part]
 
 
-def _is_named(text: str, wanted: str) -> bool:
-    return any(_relation_to(name, wanted) in COUNTED for name in _names_in(text))
+def _is_named(text: str, asked_condition: str) -> bool:
+    return any(_find_relation(name, asked_condition) in COUNTED for name in _list_names(text))
 
 
-def _relation_to(name: str, wanted: str) -> Relation:
+def _find_relation(name: str, asked_condition: str) -> Relation:
     """Return what a condition is to the one asked about; of one that nobody knows, its words tell."""
-    relation = relation_of(name, wanted)
-    if relation == "other" and not tree_numbers(wanted) and frozenset(stems(wanted)) <= frozenset(stems(name)):
+    relation = find_relation(name, asked_condition)
+    if (
+        relation == "other"
+        and not list_tree_numbers(asked_condition)
+        and frozenset(stems(asked_condition)) <= frozenset(stems(name))
+    ):
         return "narrower"
     return relation
 
 
-def topic_of(study: Study, part: Comparison | StatedView | None = None) -> Topic:
+def get_topic(study: Study, part: Comparison | StatedView | None = None) -> Topic:
     """Return what a study, or one comparison or statement of it, is on; a part's own condition and aim come first."""
     own = part.condition if part else None
     aim = part.aim if part else None
@@ -165,6 +169,6 @@ def topic_of(study: Study, part: Comparison | StatedView | None = None) -> Topic
     return Topic(own or study.condition, people or study.people, aim or study.aim)
 
 
-def topic_of_title(document: Document, listed: Iterable[str] = ()) -> Topic:
+def get_topic_of_title(document: Document, listed: Iterable[str] = ()) -> Topic:
     """Return what a record's title says that its study is on; with a registered trial's `listed` conditions."""
     return Topic(" ; ".join((document.title, *listed)))

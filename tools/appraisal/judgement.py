@@ -85,7 +85,7 @@ class JudgeView(BaseModel, frozen=True, extra="forbid"):
 
     def find_drug(self, drug: str) -> JudgedDrug | None:
         """Return what it says of a drug; None if nothing."""
-        return next((each for each in self.drugs if each.drug == drug), None)
+        return next((judged for judged in self.drugs if judged.drug == drug), None)
 
 
 def judge_candidates(
@@ -108,46 +108,49 @@ def judge_candidates(
         standing = [row for row in view.struck if not corrections.lets_count(row.key, row.drug, conditions)]
         view = view.model_copy(update={"struck": standing})
     judged = [_judge(candidate, view) for candidate in candidates]
-    places = {each.drug: place for place, each in enumerate(view.drugs)}
+    places = {judged_drug.drug: place for place, judged_drug in enumerate(view.drugs)}
     last = len(places)
 
-    def order(candidate: Candidate) -> tuple[bool, bool, int]:
+    def rank(candidate: Candidate) -> tuple[bool, bool, int]:
         leads = candidate.has_verdict and not candidate.does_not_lead and bool(candidate.appraisal.supporting)
         is_off = candidate.in_asked_class is False
         return is_off, not leads, places.get(candidate.drug, last) if leads else last
 
-    return sorted(judged, key=order) if places else judged
+    return sorted(judged, key=rank) if places else judged
 
 
 def _judge(candidate: Candidate, view: JudgeView) -> Candidate:
-    struck = {row.key: row.reason for row in view.struck if row.drug == candidate.drug}
-    struck = {key: reason for key, reason in struck.items() if key in {record.key for record in candidate.records}}
+    keys = {record.key for record in candidate.records}
+    struck = {row.key: row.reason for row in view.struck if row.drug == candidate.drug and row.key in keys}
     if struck:
-        records = [
-            record.model_copy(update={"item": _strike(record.item, struck[record.key])})
-            if record.key in struck
-            else record
-            for record in candidate.records
-        ]
+        records = []
+        for record in candidate.records:
+            reason = struck.get(record.key)
+            if reason is None:
+                records.append(record)
+            else:
+                records.append(record.model_copy(update={"item": _mark_struck(record.item, reason)}))
         appraisal = appraise_candidate([record.item for record in records])
         candidate = candidate.model_copy(update={"records": records, "appraisal": appraisal})
-    said = view.find_drug(candidate.drug)
-    if said is None:
+    judged_drug = view.find_drug(candidate.drug)
+    if judged_drug is None:
         return candidate
     changes: dict[str, object] = {}
-    if said.level is not None:
-        changes["appraisal"] = lower_level(candidate.appraisal, said.level, _say_why(said))
-    if said.not_for:
-        caution = f"{NOT_FOR} the people asked about, by the judge: {said.not_for}"
+    if judged_drug.level is not None:
+        changes["appraisal"] = lower_level(candidate.appraisal, judged_drug.level, _say_why(judged_drug))
+    if judged_drug.not_for:
+        caution = f"{NOT_FOR} the people asked about, by the judge: {judged_drug.not_for}"
         changes["cautions"] = (*candidate.cautions, caution)
     return candidate.model_copy(update=changes)
 
 
-def _strike(item: AppraisedItem, reason: str) -> AppraisedItem:
+def _mark_struck(item: AppraisedItem, reason: str) -> AppraisedItem:
     return item.model_copy(update={"struck": reason})
 
 
-def _say_why(said: JudgedDrug) -> str:
+def _say_why(judged_drug: JudgedDrug) -> str:
     """Return why the judge has its level: its own reason, or the domains that lower it."""
-    lowering = [f"{domain.domain.replace('_', ' ')}: {domain.reason}" for domain in said.domains if domain.lowered]
-    return said.reason or listed(lowering)
+    lowering = [
+        f"{domain.domain.replace('_', ' ')}: {domain.reason}" for domain in judged_drug.domains if domain.lowered
+    ]
+    return judged_drug.reason or listed(lowering)

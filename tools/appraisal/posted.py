@@ -3,7 +3,7 @@
 Only randomised trials of treatment or prevention are decided, by their primary outcomes. Significantly better than
 placebo, nothing or the same background supports; so does better than, or not inferior to, another drug. Significantly
 worse than placebo or nothing contradicts. Not significant is "missed its primary outcome", which refutes nothing: the
-interval may include a benefit. `stance_of` has the table for one comparison. Of several doses or comparators on one
+interval may include a benefit. `derive_stance` has the table for one comparison. Of several doses or comparators on one
 outcome, one that holds suffices; all outcomes have to agree, else they are mixed; and since all of a trial's primary
 analyses are at hand, one that cannot be read keeps the others from deciding.
 
@@ -19,11 +19,11 @@ from pydantic import BaseModel
 from ..lexicon.matching import stems
 from ..reading.reading import Comparator, Direction, Effect, Primary, QuotedPassage, Reading, Role, Value
 from ..reading.registered import read_registered_trial
-from ..reading.registered_arms import role_in_arms
+from ..reading.registered_arms import find_role
 from ..records import PostedResults
 from ..records.evidence import Evidence
 from ..records.study import Comparison, Study
-from .stance import DrugStance, stance_of
+from .stance import DrugStance, derive_stance
 
 PostedVerdict = Literal["supports", "contradicts", "missed", "mixed", "neutral", "combined", "comparator", "none"]
 """As `stance.Says`; `mixed`: primary outcomes that disagree."""
@@ -84,7 +84,7 @@ class PostedStance(NamedTuple):
     is_against_nothing: bool = False
 
 
-def posted_finding(record: Evidence, drug: str, names: Sequence[str] = ()) -> PostedFinding | None:
+def find_posted_result(record: Evidence, drug: str, names: Sequence[str] = ()) -> PostedFinding | None:
     """Read a trial's posted results for a drug by its generic name; None if none are posted.
 
     Args:
@@ -100,7 +100,7 @@ def posted_finding(record: Evidence, drug: str, names: Sequence[str] = ()) -> Po
     return _make_finding(record, study, drug, stance) if study else None
 
 
-def registered_reading(
+def make_registered_reading(
     record: Evidence, drug: str, condition: str, names: Sequence[str] = ()
 ) -> tuple[Reading, PostedFinding | None]:
     """Make the reading of a registered trial, with the posted results it is based on; None if none are posted."""
@@ -111,12 +111,12 @@ def registered_reading(
     is_decided = posted is not None and posted.direction is not Direction.not_assessed
     row = stance.comparison if stance else None
     is_rival = stance is not None and stance.says == "comparator"
-    role, alone = _role_of(record, drug, is_decided=is_decided, is_rival=is_rival)
+    role, alone = _find_role(record, drug, is_decided=is_decided, is_rival=is_rival)
     participants = record.trial.enrollment if record.trial else None
     facts: dict[str, Any] = {}
     if is_decided and study and stance and row and posted:
         participants = posted.participants
-        facts = _facts_of(study, stance, row, record)
+        facts = _list_facts(study, stance, row, record)
     elif is_rival:
         facts = {"comparator": "active"}
     reading = Reading(
@@ -135,7 +135,7 @@ def registered_reading(
     return reading, posted
 
 
-def posted_stance(record: Evidence, drug: str, names: Sequence[str]) -> tuple[Study, DrugStance] | None:
+def find_posted_stance(record: Evidence, drug: str, names: Sequence[str]) -> tuple[Study, DrugStance] | None:
     """Return a registered trial as a study, and what it says of a drug; None if the record is no trial."""
     study = read_registered_trial(record)
     if study is None:
@@ -146,17 +146,17 @@ def posted_stance(record: Evidence, drug: str, names: Sequence[str]) -> tuple[St
     return study, DrugStance(drug=drug, says=says, comparison=stance.comparison, is_against_nothing=inert)
 
 
-def _role_of(record: Evidence, drug: str, *, is_decided: bool, is_rival: bool) -> tuple[Role, bool]:
+def _find_role(record: Evidence, drug: str, *, is_decided: bool, is_rival: bool) -> tuple[Role, bool]:
     if is_rival:
         return "comparator", True
     if is_decided or record.trial is None:
         return "tested", True
-    return role_in_arms(record.trial, drug)
+    return find_role(record.trial, drug)
 
 
-def _facts_of(study: Study, stance: PostedStance, row: Comparison, record: Evidence) -> dict[str, Any]:
+def _list_facts(study: Study, stance: PostedStance, row: Comparison, record: Evidence) -> dict[str, Any]:
     """Return the fields of a reading that come from the comparison that decides."""
-    is_shown_equal = stance.says == "supports" and row.favours == "neither"
+    is_equivalent = stance.says == "supports" and row.favours == "neither"
     other = study.arm(row.versus) if row.versus else None
     rivals = sorted(study.drugs_of(row.versus) - study.drugs_of(row.arm)) if row.versus else []
     estimate = row.estimate.written if row.estimate else ""
@@ -165,8 +165,8 @@ def _facts_of(study: Study, stance: PostedStance, row: Comparison, record: Evide
     return {
         "comparator": _COMPARATORS.get(other.role if other else "", "none" if stance.is_against_nothing else "active"),
         "against": " and ".join(rivals) or None,
-        "effect": "no_difference" if is_shown_equal else _EFFECTS[stance.says],
-        "non_inferior": is_shown_equal,
+        "effect": "no_difference" if is_equivalent else _EFFECTS[stance.says],
+        "non_inferior": is_equivalent,
         "primary": _PRIMARY.get(stance.says, "not_reported"),
         "passages": _locate(sentence, record),
         "values": tuple(values) if estimate else (),
@@ -196,11 +196,11 @@ def read_events(groups: Iterable[Mapping[str, Any]]) -> list[SeriousEvents]:
 def _find_stance(study: Study, drug: str, names: Sequence[str]) -> PostedStance:
     """Combine what a trial's comparisons say of a drug: of efficacy, on the condition, the drug alone before
     combinations."""
-    wanted = [frozenset(stems(name)) for name in names]
+    stems_of_names = [frozenset(stems(name)) for name in names]
 
     def is_on_condition(part: Comparison) -> bool:
         own = frozenset(stems(part.condition or ""))
-        return not own or any(name and name <= own for name in wanted)
+        return not own or any(name and name <= own for name in stems_of_names)
 
     applying = [row for row in study.comparisons if row.endpoint == "efficacy" and is_on_condition(row)]
     stances = [_judge_alone(study, drug, row) for row in applying]
@@ -215,7 +215,7 @@ def _judge_alone(study: Study, drug: str, row: Comparison) -> PostedStance:
     """Judge one comparison as if it were the study's only one."""
     if drug not in study.drugs_of(row.arm) ^ study.drugs_of(row.versus):
         return PostedStance("none")
-    stance = stance_of(study.model_copy(update={"comparisons": (row,)}), drug)
+    stance = derive_stance(study.model_copy(update={"comparisons": (row,)}), drug)
     says = "neutral" if row.favours is None and stance.says == "missed" else stance.says
     return PostedStance(says, stance.comparison, stance.is_against_nothing)
 
@@ -317,8 +317,8 @@ def _explain_silence(results: PostedResults | None, study: Study, drug: str, sta
             else "no statistical analysis of the primary outcome is posted"
         )
     arms = {row.arm for row in study.comparisons}
-    is_given = any(drug in study.drugs_of(arm) for arm in arms) or drug in study.background
-    return "the drug is on both sides" if is_given else "neither group is said to have had the drug"
+    has_drug = any(drug in study.drugs_of(arm) for arm in arms) or drug in study.background
+    return "the drug is on both sides" if has_drug else "neither group is said to have had the drug"
 
 
 def _explain(study: Study, drug: str, stance: PostedStance, row: Comparison) -> str:
@@ -329,15 +329,19 @@ def _explain(study: Study, drug: str, stance: PostedStance, row: Comparison) -> 
         for comparison in study.comparisons
         if study.contrast_of(comparison) == {drug} and comparison.outcome == row.outcome
     ]
-    doses = {each.arm for each in rows if each.versus == row.versus}
+    doses = {row_of_dose.arm for row_of_dose in rows if row_of_dose.versus == row.versus}
     if stance.says == "mixed":
         own = [
             comparison
             for comparison in study.comparisons
             if study.contrast_of(comparison) == {drug} and comparison.endpoint == row.endpoint
         ]
-        outcomes = {each.outcome for each in own}
-        won = {each.outcome for each in own if each.favours == "arm" and each.significant and not each.hedged}
+        outcomes = {own_row.outcome for own_row in own}
+        won = {
+            own_row.outcome
+            for own_row in own
+            if own_row.favours == "arm" and own_row.significant and not own_row.hedged
+        }
         return f"primary outcomes disagree: {len(won)} of {len(outcomes)} in its favour"
     if row.favours == "arm" and row.hedged:
         return f"better than {other}, but not after correction for {len(doses)} tests"
@@ -348,6 +352,8 @@ def _explain(study: Study, drug: str, stance: PostedStance, row: Comparison) -> 
     if row.favours == "versus" and not stance.is_against_nothing:
         return "another treatment did better; that says nothing of the drug against no treatment"
     word = "better" if row.favours == "arm" else "worse"
-    same = {each.arm for each in rows if each.favours == row.favours and each.significant and not each.hedged}
+    same = {
+        similar.arm for similar in rows if similar.favours == row.favours and similar.significant and not similar.hedged
+    }
     count = f" ({len(same)} of {len(doses)} groups)" if len(doses) > 1 else ""
     return f"significantly {word} than {other} on the primary outcome{count}"

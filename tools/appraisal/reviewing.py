@@ -1,8 +1,9 @@
 """Which rows are worth a person's minutes: the chance that a row is wrong, times what its change would move.
 
 The chance comes from the reader's calibrated probability and from readers who differ; the move from leaving the row
-out or turning it round, through the tables of certainty and of places. `benchmarks/review.py` measures how many seeded
-errors that move a conclusion stand among the first ten rows.
+out or turning it round, through the tables of certainty and of places. What counts is whether a conclusion moves; how
+far it moves orders rows that are else alike. `benchmarks/review.py` measures how many seeded errors that move a
+conclusion stand among the first ten rows.
 
 | row read by | chance that it is wrong |
 |---|---|
@@ -19,7 +20,7 @@ The figures for a model are those of its readings beside the trained reader's, a
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from ..reading.reading import Direction, direction_of
+from ..reading.reading import Direction, convert_verdict
 from .appraised import AppraisedRecord
 from .candidates import Candidate
 from .certainty import DECIDED, LEVELS, appraise_candidate
@@ -41,6 +42,10 @@ _OF_PLACE = 2.0
 _OF_LEVEL = 1.0
 _OF_OUTCOME = 0.5
 """How much another place, each step of certainty, and another outcome within one place weigh."""
+MOVES = 1.0
+"""Weight from which on a conclusion moves: another place, or another level of certainty."""
+_OF_SIZE = 0.1
+"""How much a move's weight counts beside whether a conclusion moves."""
 
 
 class RowMove(NamedTuple):
@@ -70,7 +75,7 @@ class ReviewRow(NamedTuple):
 
 def rank_rows(candidates: Sequence[Candidate], most: int = MOST_ROWS) -> list[ReviewRow]:
     """Return the rows that are worth a person's minutes, the worthiest first; none that a person has seen."""
-    standards = frozenset(each.drug for each in candidates if each.group == "established")
+    standards = frozenset(candidate.drug for candidate in candidates if candidate.group == "established")
     rows = list[ReviewRow]()
     for candidate in candidates:
         place = sort_drug(candidate, standards)
@@ -93,24 +98,24 @@ def rate_chance(record: AppraisedRecord) -> float:
     if reading.reader == "model":
         differs = item.second_reader is not None and item.second_reader != item.direction.value
         return IN_DISPUTE if differs else BY_MODEL
-    is_held_back = direction_of(reading.verdict) in DECIDED and not reading.sure
-    return reading.probability if is_held_back else 1 - reading.probability
+    is_unsure = convert_verdict(reading.verdict) in DECIDED and not reading.sure
+    return reading.probability if is_unsure else 1 - reading.probability
 
 
 def _rate_row(
     candidate: Candidate, record: AppraisedRecord, place: SortedDrug, standards: frozenset[str], chance: float
 ) -> ReviewRow:
     """Rate what the changes of a row would move, each by its share."""
-    expected = 0.0
-    told = ""
+    worth = 0.0
+    likeliest = ""
     heaviest = 0.0
     for direction, share in _OTHERWISE[record.item.direction].items():
         move = rate_move(candidate, record, direction, place, standards)
-        expected += share * move.weight
+        worth += share * (float(move.weight >= MOVES) + _OF_SIZE * move.weight)
         if share * move.weight > heaviest:
             heaviest = share * move.weight
-            told = f"{direction.value}: {move.told}"
-    return ReviewRow(candidate.drug, record, chance, chance * expected, told)
+            likeliest = f"{direction.value}: {move.told}"
+    return ReviewRow(candidate.drug, record, chance, chance * worth, likeliest)
 
 
 def rate_move(
@@ -121,34 +126,34 @@ def rate_move(
     standards: frozenset[str],
 ) -> RowMove:
     """Rate what a drug's place and certainty become if one of its rows says something else."""
-    changed = turn_row(candidate, record, direction)
+    changed = change_row(candidate, record, direction)
     after = sort_drug(changed, standards)
     before = candidate.appraisal
     now = changed.appraisal
     steps = abs(LEVELS.index(before.certainty.level) - LEVELS.index(now.certainty.level))
-    told = list[str]()
+    changes = list[str]()
     weight = 0.0
     if place.place != after.place:
         weight += _OF_PLACE
-        told.append(f"{_name(place)} → {_name(after)}")
+        changes.append(f"{_write_place(place)} → {_write_place(after)}")
     elif place.outcome != after.outcome:
         weight += _OF_OUTCOME
-        told.append(f"{place.outcome} → {after.outcome}")
+        changes.append(f"{place.outcome} → {after.outcome}")
     if steps:
         weight += _OF_LEVEL * steps
-        told.append(f"certainty {before.certainty.level.said} → {now.certainty.level.said}")
-    return RowMove(weight, f"{candidate.drug} {', '.join(told)}" if told else "")
+        changes.append(f"certainty {before.certainty.level.said} → {now.certainty.level.said}")
+    return RowMove(weight, f"{candidate.drug} {', '.join(changes)}" if changes else "")
 
 
-def turn_row(candidate: Candidate, record: AppraisedRecord, direction: Direction) -> Candidate:
+def change_row(candidate: Candidate, record: AppraisedRecord, direction: Direction) -> Candidate:
     """Return a candidate with one row saying something else, as its readers would have read it."""
     turned = record.model_copy(
         update={"item": decide_item(record.item, direction), "stance": decide_stance(record.stance, direction)}
     )
-    records = [turned if each.key == record.key else each for each in candidate.records]
-    appraisal = appraise_candidate([each.item for each in records])
+    records = [turned if former.key == record.key else former for former in candidate.records]
+    appraisal = appraise_candidate([appraised.item for appraised in records])
     return candidate.model_copy(update={"records": records, "appraisal": appraisal})
 
 
-def _name(drug: SortedDrug) -> str:
+def _write_place(drug: SortedDrug) -> str:
     return drug.place.replace("_", " ")

@@ -115,9 +115,9 @@ def sort_drugs(candidates: Sequence[Candidate]) -> dict[str, SortedDrug]:
 def sort_drug(candidate: Candidate, standards: frozenset[str]) -> SortedDrug:
     """Put one drug in its place; `standards` are the drugs that are licensed or standard for the condition."""
     tally = count_trials(candidate, standards)
-    found = candidate.appraisal
-    deciding = [record for record in candidate.records if record.key in found.telling]
-    readers = {each.study.reader for each in deciding}
+    appraisal = candidate.appraisal
+    deciding = [record for record in candidate.records if record.key in appraisal.telling]
+    readers = {record.study.reader for record in deciding}
     is_read_by_model = "model" in readers
     is_vouched = is_read_by_model or readers == {"person"}  # a person's word on one row vouches for no other
     outcome = _find_outcome(candidate, is_vouched=is_vouched)
@@ -128,22 +128,22 @@ def sort_drug(candidate: Candidate, standards: frozenset[str]) -> SortedDrug:
         cause=_find_cause(candidate, tally) if place == "not_judged" else "",
         tally=tally,
         strongest=find_strongest(candidate, standards),
-        missed_primary=any(each.item.primary == "not_met" for each in _opposing(candidate)),
+        missed_primary=any(record.item.primary == "not_met" for record in _list_opposing(candidate)),
         is_read_by_model=is_read_by_model,
     )
 
 
 def count_trials(candidate: Candidate, standards: frozenset[str]) -> TrialTally:
     """Count a drug's trials; records of one trial count once."""
-    found = candidate.appraisal
-    trials = [record for record in candidate.records if _counts(candidate, record)]
-    beside = [trial for trial in trials if trial.stance.is_against_nothing]
-    over = [trial for trial in trials if trial not in beside and _is_against_working(trial, standards)]
+    appraisal = candidate.appraisal
+    trials = [record for record in candidate.records if _counts_as_trial(candidate, record)]
+    inert_controlled = [trial for trial in trials if trial.stance.is_against_nothing]
+    over = [trial for trial in trials if trial not in inert_controlled and _is_against_working(trial, standards)]
     return TrialTally(
-        against_nothing=len(beside),
-        benefit=sum(each.key in found.supporting for each in beside),
-        missed=sum(each.key in {*found.contradicting, *found.missed} for each in beside),
-        over_working=sum(each.key in found.supporting for each in over),
+        against_nothing=len(inert_controlled),
+        benefit=sum(trial.key in appraisal.supporting for trial in inert_controlled),
+        missed=sum(trial.key in {*appraisal.contradicting, *appraisal.missed} for trial in inert_controlled),
+        over_working=sum(trial.key in appraisal.supporting for trial in over),
         as_comparator=sum(record.compares_with_it for record in candidate.records),
         combined=sum(record.stance.says == "combined" for record in candidate.records),
     )
@@ -158,12 +158,12 @@ def _is_against_working(record: AppraisedRecord, standards: frozenset[str]) -> b
     return bool(others) and (record.item.comparator_works or others <= standards)
 
 
-def _counts(candidate: Candidate, record: AppraisedRecord) -> bool:
+def _counts_as_trial(candidate: Candidate, record: AppraisedRecord) -> bool:
     """Whether a record is a trial of the drug alone on the condition itself, and stands for its trial."""
     item = record.item
-    found = candidate.appraisal
+    appraisal = candidate.appraisal
     is_trial = item.design in RANDOMISED and item.tested and item.alone
-    is_folded = record.key in found.same_trial or record.key in found.excluded
+    is_folded = record.key in appraisal.same_trial or record.key in appraisal.excluded
     return is_trial and item.is_on_condition and not is_folded and _is_of_question(record)
 
 
@@ -181,7 +181,9 @@ def _is_of_question(record: AppraisedRecord) -> bool:
         return record.item.in_title
     document = Document.cut("", row.passage.text)
     drugs = {name for name, *_ in document.drugs}
-    tested = {name for comparison in study.comparisons for name in study.contrast_of(comparison)}
+    tested: set[str] = set()
+    for comparison in study.comparisons:
+        tested |= study.contrast_of(comparison)
     is_of_drug = record.stance.drug in drugs or drugs.isdisjoint(tested - study.drugs_of(row.versus))
     conditions = {name for name, *_ in document.conditions}
     return is_of_drug and (record.item.in_title or record.reading.condition in conditions)
@@ -190,9 +192,9 @@ def _is_of_question(record: AppraisedRecord) -> bool:
 def find_strongest(candidate: Candidate, standards: frozenset[str]) -> StrongestStudy | None:
     """Find the strongest trial that reports benefit, in its own words: sound, with figures, large."""
     supporting = [record for record in candidate.records if record.key in candidate.appraisal.supporting]
-    quoted = [_quote(each, standards) for each in supporting if _counts(candidate, each)]
-    found = [each for each in quoted if each is not None]
-    return min(found, key=lambda each: each.rank).study if found else None
+    ranked = [_quote(record, standards) for record in supporting if _counts_as_trial(candidate, record)]
+    trials = [trial for trial in ranked if trial is not None]
+    return min(trials, key=lambda trial: trial.rank).study if trials else None
 
 
 class _RankedTrial(NamedTuple):
@@ -206,30 +208,30 @@ def _quote(record: AppraisedRecord, standards: frozenset[str]) -> _RankedTrial |
     """Quote the sentence by which a trial reports benefit; None if none names the drug beside what can show it."""
     row = record.stance.comparison
     drug = record.stance.drug
-    is_beside_nothing = record.stance.is_against_nothing
-    if row is None or row.passage is None or not (is_beside_nothing or _is_against_working(record, standards)):
+    is_inert = record.stance.is_against_nothing
+    if row is None or row.passage is None or not (is_inert or _is_against_working(record, standards)):
         return None
     results = [
         line for line in sentences(row.passage.text) if not says("randomised", line)
     ]  # who got what is no result
-    lines = [line for line in results if drug in _drugs_in(line)]
+    lines = [line for line in results if drug in _list_drugs(line)]
     if not lines:
         return None
-    line = min(lines, key=lambda each: (not _other_arm(record, row, each), not _has_figures(each)))
+    line = min(lines, key=lambda sentence: (not _name_other_arm(record, row, sentence), not _has_figures(sentence)))
     people = record.told.quoted_participants
-    study = StrongestStudy(key=record.key, against=_other_arm(record, row, line), quote=line, participants=people)
-    doubts = not record.item.is_sound, not is_beside_nothing, not study.against, not _has_figures(line)
+    study = StrongestStudy(key=record.key, against=_name_other_arm(record, row, line), quote=line, participants=people)
+    doubts = not record.item.is_sound, not is_inert, not study.against, not _has_figures(line)
     return _RankedTrial((*doubts, -(people or 0), record.key), study)
 
 
-def _other_arm(record: AppraisedRecord, row: Comparison, line: str) -> str:
+def _name_other_arm(record: AppraisedRecord, row: Comparison, line: str) -> str:
     """Name the other arm if a sentence does."""
     others = record.study.drugs_of(row.versus)
-    is_named = others <= _drugs_in(line) if others else str(row.versus) in line.casefold()
-    return str(row.versus) if is_named else ""
+    is_in_line = others <= _list_drugs(line) if others else str(row.versus) in line.casefold()
+    return str(row.versus) if is_in_line else ""
 
 
-def _drugs_in(line: str) -> frozenset[str]:
+def _list_drugs(line: str) -> frozenset[str]:
     return frozenset(mention.name for mention in find_drugs(line))
 
 
@@ -237,7 +239,7 @@ def _has_figures(line: str) -> bool:
     return any(letter.isdigit() for letter in line)
 
 
-def _opposing(candidate: Candidate) -> list[AppraisedRecord]:
+def _list_opposing(candidate: Candidate) -> list[AppraisedRecord]:
     """List the studies that speak against a drug: none that only compares it with another dose, drug or before.
 
     The small reader takes "both were alike" for a failure there.
@@ -255,12 +257,12 @@ def _speaks_against(record: AppraisedRecord) -> bool:
 
 def _find_outcome(candidate: Candidate, *, is_vouched: bool) -> CandidateOutcome:
     """Find what a drug's studies come to, of those against it by the ones that count."""
-    found = candidate.appraisal
-    against = [each.key for each in _opposing(candidate)]
-    contradicting = sum(key in found.contradicting for key in against)
+    appraisal = candidate.appraisal
+    against = [record.key for record in _list_opposing(candidate)]
+    contradicting = sum(key in appraisal.contradicting for key in against)
     missed = len(against) - contradicting
-    support = len(found.supporting)
-    is_refuted = found.quality == "refuted" and (is_vouched or len(against) >= support)
+    support = len(appraisal.supporting)
+    is_refuted = appraisal.quality == "refuted" and (is_vouched or len(against) >= support)
     return find_outcome(support, contradicting, missed, is_refuted=is_refuted)
 
 
@@ -286,7 +288,7 @@ def _find_place(candidate: Candidate, outcome: CandidateOutcome, tally: TrialTal
 def _is_rated(candidate: Candidate, tally: TrialTally) -> bool:
     """Whether a drug's certainty rests on trials that can show whether it works: only of these is there doubt."""
     behind = [record for record in candidate.records if record.key in candidate.appraisal.supporting]
-    is_tried = tally.reporting_benefit > 0 or any(map(_is_beside_nothing, behind))
+    is_tried = tally.reporting_benefit > 0 or any(map(_is_against_nothing, behind))
     return is_tried or candidate.appraisal.certainty.level is not CertaintyLevel.very_low
 
 
@@ -294,30 +296,30 @@ def _find_cause(candidate: Candidate, tally: TrialTally) -> Cause:
     """Say why a drug is not judged: what there is of it, or what there is none of."""
     if tally.reporting_benefit:
         return "one_trial"
-    if any(_is_beside_nothing(record) for record in candidate.records):
+    if any(_is_against_nothing(record) for record in candidate.records):
         return "no_clear_trial"
-    if _opposing(candidate) and not candidate.appraisal.supporting:
+    if _list_opposing(candidate) and not candidate.appraisal.supporting:
         return "one_against"
     designs = [record.item for record in candidate.records if record.stance.says != "none"]
     if tally.combined and tally.combined == len(designs):
         return "combinations"
     behind = [record for record in candidate.records if record.key in candidate.appraisal.supporting]
     are_reviews = bool(behind) and all(record.item.design in REVIEWS for record in behind)
-    if are_reviews and any(map(_names_condition, behind)):
+    if are_reviews and any(map(_mentions_condition, behind)):
         return "called_effective"
     return "reviews" if designs and all(item.design in REVIEWS for item in designs) else "no_trial"
 
 
-def _names_condition(record: AppraisedRecord) -> bool:
+def _mentions_condition(record: AppraisedRecord) -> bool:
     """Whether a review's title or deciding passage is on the condition; one on crises of another is not."""
     part = record.stance.comparison or record.stance.view
     if record.item.in_title or part is None or part.passage is None:
         return record.item.in_title
-    named = {name for name, *_ in Document.cut("", part.passage.text).conditions}
-    return record.reading.condition in named
+    conditions = {name for name, *_ in Document.cut("", part.passage.text).conditions}
+    return record.reading.condition in conditions
 
 
-def _is_beside_nothing(record: AppraisedRecord) -> bool:
+def _is_against_nothing(record: AppraisedRecord) -> bool:
     """Whether a study, however it was read, may be a trial of the drug against placebo or nothing."""
     item = record.item
     is_trial = item.design in RANDOMISED or item.design is StudyDesign.registry_entry

@@ -86,7 +86,7 @@ def _apply_always(_: Comparison | StatedView) -> bool:
     return True
 
 
-def stance_of(study: Study, drug: str, applies: Applies = _apply_always) -> DrugStance:
+def derive_stance(study: Study, drug: str, applies: Applies = _apply_always) -> DrugStance:
     """Derive what a study says of a drug, by the table above.
 
     Args:
@@ -94,22 +94,22 @@ def stance_of(study: Study, drug: str, applies: Applies = _apply_always) -> Drug
         drug: generic name in lower case.
         applies: whether a comparison or statement is on the condition and aim asked about; by default all are.
     """
-    stance = _derive_stance(study, drug, applies)
-    is_aside = (study.aim or "treat") not in _ON_EFFICACY and stance.view is None
+    stance = _derive_from_parts(study, drug, applies)
+    is_off_aim = (study.aim or "treat") not in _ON_EFFICACY and stance.view is None
     is_undecided = stance.says in ("neutral", "comparator")
-    if is_aside and is_undecided and stance.comparison and stance.comparison.endpoint == "surrogate":
+    if is_off_aim and is_undecided and stance.comparison and stance.comparison.endpoint == "surrogate":
         return stance.model_copy(update={"says": "none"})
     return stance
 
 
-def _derive_stance(study: Study, drug: str, applies: Applies) -> DrugStance:
+def _derive_from_parts(study: Study, drug: str, applies: Applies) -> DrugStance:
     applying = [row for row in study.comparisons if not row.disputed and applies(row)]
     rows = [row for row in applying if _is_of_efficacy(study, row)]
     own = [row for row in rows if drug in study.contrast_of(row) and study.arm(row.arm).role != "placebo"]
     alone = [row for row in own if study.contrast_of(row) == {drug}]
     view = None if drug in study.background else _find_view(study, drug, applies)
     between = _decide(study, drug, [row for row in alone if row.against == "arm"])
-    if between is not None and between.says in DECIDED and not _is_aside(between, view):
+    if between is not None and between.says in DECIDED and not _is_secondary_alone(between, view):
         return between
     within = _decide(study, drug, [row for row in alone if row.against != "arm"])
     if within is not None and within.says in DECIDED and not _is_overruled(within, view):
@@ -125,15 +125,18 @@ def _derive_stance(study: Study, drug: str, applies: Applies) -> DrugStance:
     compared = [row for row in rows if drug in study.drugs_of(row.versus) - study.drugs_of(row.arm)]
     if compared:
         return DrugStance(drug=drug, says="comparator", comparison=compared[0])
-    shown = {name for row in applying if row.endpoint != "process" for name in (row.arm, row.versus) if name}
     if drug in study.background:
         return _say_of_background(study, drug, applies)
-    given = [name for name in shown if study.arm(name).role != "placebo"]
-    is_compared = any(drug in study.drugs_of(name) for name in given)
+    arms: set[str] = set()
+    for row in applying:
+        if row.endpoint != "process":
+            arms |= {name for name in (row.arm, row.versus) if name}
+    treated = [name for name in arms if study.arm(name).role != "placebo"]
+    is_compared = any(drug in study.drugs_of(name) for name in treated)
     return DrugStance(drug=drug, says="neutral" if is_compared and (study.aim or "treat") in _ON_EFFICACY else "none")
 
 
-def _is_aside(stance: DrugStance, view: StatedView | None) -> bool:
+def _is_secondary_alone(stance: DrugStance, view: StatedView | None) -> bool:
     """Whether no difference was found in a secondary outcome alone, where the authors state what they found."""
     row = stance.comparison
     return stance.says == "missed" and row is not None and row.primary is False and view is not None
@@ -193,6 +196,7 @@ def _decide(study: Study, drug: str, rows: list[Comparison]) -> DrugStance | Non
     stances = [_judge(study, drug, row) for row in first]
     if _is_mixed_within(first) or _is_mixed_between(first):
         return stances[0].model_copy(update={"says": "neutral"})
+    # Of comparisons with equal rank one that decides is enough.
     return next((stance for stance in stances if stance.says in DECIDED), stances[0])
 
 
@@ -238,10 +242,10 @@ def _judge_against_nothing(study: Study, drug: str, row: Comparison) -> Says:
         return "neutral" if row.hedged else "supports"
     if row.favours == "versus" and row.significant is not False:
         return "contradicts"
-    return "contradicts" if _is_said_to_fail(study, drug) or _excludes_benefit(row.estimate) else "missed"
+    return "contradicts" if _is_called_ineffective(study, drug) or _rules_out_benefit(row.estimate) else "missed"
 
 
-def _excludes_benefit(estimate: Estimate | None) -> bool:
+def _rules_out_benefit(estimate: Estimate | None) -> bool:
     """Whether an interval of a ratio excludes a change by a tenth, in whichever direction is better."""
     if estimate is None or estimate.low is None or estimate.high is None:
         return False
@@ -249,7 +253,7 @@ def _excludes_benefit(estimate: Estimate | None) -> bool:
     return is_ratio and estimate.low >= LEAST_BENEFIT and estimate.high <= 1 / LEAST_BENEFIT
 
 
-def _is_said_to_fail(study: Study, drug: str) -> bool:
+def _is_called_ineffective(study: Study, drug: str) -> bool:
     return any(view.drug == drug and view.says == "does_not_work" for view in study.statements)
 
 

@@ -5,7 +5,15 @@ from typing import Any, Self
 
 from ..reading.document import Document
 from ..reading.reading import Reading
-from ..reading.store import ReaderIdentity, ReadSubject, StudyShelf, content_of, identity_of, reading_of, text_hash
+from ..reading.store import (
+    ReaderIdentity,
+    ReadSubject,
+    StudyShelf,
+    dump_content,
+    hash_text,
+    identify_reader,
+    restore_reading,
+)
 from .appraised import DocumentReader, load_reader
 
 Recall = Callable[[str], dict[str, Any] | None]
@@ -51,7 +59,7 @@ class StoredReader:
     @property
     def identity(self) -> ReaderIdentity:
         """Who reads, as stores name it."""
-        return identity_of(self.name, self.version, Reading)
+        return identify_reader(self.name, self.version, Reading)
 
     @property
     def _loaded(self) -> DocumentReader:
@@ -61,10 +69,10 @@ class StoredReader:
 
     def read_document(self, document: Document, drug: str, condition: str, key: str = "") -> Reading:
         """Read a record for a drug in a condition, or return what was read of its text before."""
-        subject = ReadSubject(text_hash(document), drug, condition)
+        subject = ReadSubject(hash_text(document), drug, condition)
         recalled = self._recall(subject.digest)
         if recalled is not None:
-            former = reading_of(recalled, document, key)
+            former = restore_reading(recalled, document, key)
             if former is not None:
                 return former
         content = self._shelf.find(subject, self.identity, document)
@@ -73,7 +81,7 @@ class StoredReader:
             return Reading.model_validate({**content, "key": key})
         reading = self._loaded.read_document(document, drug, condition, key)
         self.made += 1
-        self._shelf.keep(subject, content_of(reading), self.identity)
+        self._shelf.keep(subject, dump_content(reading), self.identity)
         return reading
 
     def __enter__(self) -> Self:

@@ -19,8 +19,8 @@ from pydantic import BaseModel
 from ..reading.assembler import PLACEBO, UNKNOWN, UNTREATED
 from ..reading.contrast import UNNAMED, PassageContrast
 from ..reading.document import Document, Sentence
-from ..reading.numbers import EffectSize, effect_sizes
-from ..reading.participants import numbers_of
+from ..reading.numbers import EffectSize, find_effect_sizes
+from ..reading.participants import list_numbers
 from ..reading.reading import Comparator, Primary
 from ..reading.sections import is_full_text
 from ..reading.text import says
@@ -86,24 +86,24 @@ def tell_result(study: Study, stance: DrugStance, document: Document | None = No
     if row is None:
         return ToldResult()
     kind = find_kind(study, row, stance)
-    against = _name_rivals(study, row)
+    against = _list_rivals(study, row)
     if stance.says == "comparator":
         return ToldResult(kind="active", comparator=row.arm, against=row.arm, passage=row.passage)
     people = study.participants_of(row)
-    is_said = study.design in _WITHOUT_DATA
-    if row.versus is None and (is_said or (row.against == "unstated" and not row.estimate)):
+    is_without_data = study.design in _WITHOUT_DATA
+    if row.versus is None and (is_without_data or (row.against == "unstated" and not row.estimate)):
         called = _CALLED.get(row.favours) if row.favours else None
-        return ToldResult(result=called, participants=None if is_said else people, passage=row.passage)
+        return ToldResult(result=called, participants=None if is_without_data else people, passage=row.passage)
     effects, figures = _read_figures(row.passage, stance.drug, document)
     setting = _Setting(document, row.passage)
-    comparator = _name_comparator(study, row, kind, against)
+    comparator = _write_comparator(study, row, kind, against)
     return ToldResult(
-        result=_name_result(study, row, stance),
-        comparator=comparator if setting.names_arm(kind, study.drugs_of(row.versus)) else None,
+        result=_write_result(study, row, stance),
+        comparator=comparator if setting.mentions_arm(kind, study.drugs_of(row.versus)) else None,
         kind=kind,
         against=against,
         participants=people,
-        quoted_participants=people if people is not None and setting.counts(people) else None,
+        quoted_participants=people if people is not None and setting.writes_number(people) else None,
         setting=setting.passages,
         primary=_find_primary(study, row, document),
         passage=row.passage,
@@ -128,7 +128,7 @@ class _Setting:
         self._passage = passage
         self.passages: tuple[StudyPassage, ...] = ()
 
-    def names_arm(self, kind: Comparator, drugs: frozenset[str]) -> bool:
+    def mentions_arm(self, kind: Comparator, drugs: frozenset[str]) -> bool:
         """Whether the passage or another sentence names an arm: placebo, nothing, or its drugs."""
         cue = _ARM_CUES.get(kind)
         if cue:
@@ -137,14 +137,14 @@ class _Setting:
             return True
         return self._find(lambda sentence: not drugs.isdisjoint(sentence.drugs))
 
-    def counts(self, people: int) -> bool:
+    def writes_number(self, people: int) -> bool:
         """Whether the passage or another sentence writes a number of people."""
         document = self._document
         if document is None:
             return True
 
         def writes(sentence: Sentence) -> bool:
-            return people in {number.value for number in numbers_of(document, sentence)}
+            return people in {number.value for number in list_numbers(document, sentence)}
 
         return self._find(writes)
 
@@ -154,16 +154,19 @@ class _Setting:
         passage = self._passage
         if document is None or passage is None or is_full_text(passage.section):
             return True
-        quoted = {each.text for each in (passage, *self.passages)}
-        within = [sentence for sentence in document.sentences if any(sentence.quote in text for text in quoted)]
+        quoted = {passage_read.text for passage_read in (passage, *self.passages)}
+        within = []
+        for sentence in document.sentences:
+            if any(sentence.quote in text for text in quoted):
+                within.append(sentence)
         if not within or any(map(tells, within)):
             return True  # a passage of the registry's is no sentence of the text
-        found = next(filter(tells, document.sentences), None)
-        if found is None:
+        sentence_found = next(filter(tells, document.sentences), None)
+        if sentence_found is None:
             return False
-        section = "Title" if found.headed == "title" else "Abstract"
-        place = {"start": found.start, "end": found.start + len(found.quote)}
-        self.passages = (*self.passages, StudyPassage(text=found.quote, section=section, **place))
+        section = "Title" if sentence_found.headed == "title" else "Abstract"
+        place = {"start": sentence_found.start, "end": sentence_found.start + len(sentence_found.quote)}
+        self.passages = (*self.passages, StudyPassage(text=sentence_found.quote, section=section, **place))
         return True
 
 
@@ -175,7 +178,7 @@ def find_kind(study: Study, row: Comparison, stance: DrugStance) -> Comparator:
     return kind or ("none" if stance.is_against_nothing else "active")
 
 
-def _name_rivals(study: Study, row: Comparison) -> str | None:
+def _list_rivals(study: Study, row: Comparison) -> str | None:
     if row.versus is None:
         return None
     arm = study.arm(row.versus)
@@ -185,7 +188,7 @@ def _name_rivals(study: Study, row: Comparison) -> str | None:
     return " and ".join(rivals) or (None if arm.drugs else arm.name)
 
 
-def _name_comparator(study: Study, row: Comparison, kind: Comparator, against: str | None) -> str | None:
+def _write_comparator(study: Study, row: Comparison, kind: Comparator, against: str | None) -> str | None:
     shared = sorted(study.drugs_of(row.versus)) if kind == "none" else []
     if shared:
         return f"{' and '.join(shared)} alone"
@@ -196,7 +199,7 @@ def _name_comparator(study: Study, row: Comparison, kind: Comparator, against: s
     return {"placebo": PLACEBO, "none": UNTREATED}.get(kind)
 
 
-def _name_result(study: Study, row: Comparison, stance: DrugStance) -> str | None:
+def _write_result(study: Study, row: Comparison, stance: DrugStance) -> str | None:
     if row.favours is None:
         return None
     word = _RESULTS[row.favours]
@@ -223,13 +226,13 @@ def _read_figures(
 ) -> tuple[tuple[EffectSize, ...], tuple[str, ...]]:
     if passage is None:
         return (), ()
-    sizes = effect_sizes(Document.cut("", passage.text).lines, drug)
+    sizes = find_effect_sizes(Document.cut("", passage.text).lines, drug)
     sure = [size for size in sizes if size.ci_low is not None or size.p is not None]
     start = passage.start
-    named = document.drugs if document and start is not None and passage.end is not None else ()
+    mentions = document.drugs if document and start is not None and passage.end is not None else ()
     inside = [
         (name, first - start, last - start)
-        for name, first, last in named
+        for name, first, last in mentions
         if start is not None and passage.end is not None and start <= first and last <= passage.end
     ]
     figures = [] if sizes else PassageContrast(passage.text, inside).list_figures(drug)

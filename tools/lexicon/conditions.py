@@ -4,9 +4,10 @@ Questions also describe conditions without naming them: "help smokers quit", "lo
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
+from itertools import chain
 
 from .matching import (
     Mention,
@@ -50,15 +51,18 @@ def _load_conditions() -> _ConditionTable:
     rows = read_table("conditions.tsv")
     synonyms = {row["name"]: (row["name"], *split_names(row["synonyms"])) for row in rows}
     names = dict.fromkeys(map(phrase_key, cue_list("suppressed", __package__)), "")
-    spelt = {phrase_key(spelling): name for name, spelled in synonyms.items() for spelling in spelled}
+    spelt: dict[str, str] = {}
+    for name, spellings in synonyms.items():
+        spelt |= {phrase_key(spelling): name for spelling in spellings}
     eponyms = ((key.partition(" s ")[0], name) for key, name in spelt.items() if re.fullmatch(r"\w+ s \w+", key))
+    # Reversed, so that of two diseases with one eponym the first in the table has it.
     names |= {f"{eponym} s": name for eponym, name in reversed([*eponyms])} | spelt  # Crohn's, without "disease"
     return _ConditionTable(
         index=PhraseIndex(names),
         synonyms=synonyms,
         in_mesh=frozenset(row["name"] for row in rows if row["mesh_id"]),
         generic=frozenset(cue_list("generic", __package__)),
-        capitals=frozenset(spelling for spelled in synonyms.values() for spelling in spelled if spelling.isupper()),
+        capitals=frozenset(filter(str.isupper, chain.from_iterable(synonyms.values()))),
     )
 
 
@@ -88,37 +92,57 @@ def find_conditions(text: str) -> list[Mention]:
     >>> [found.name for found in find_conditions("Diabetic kidney disease after migraine attacks")]
     ['diabetic nephropathy', 'migraine']
     """
-    known = _load_conditions()
-    table = _find_in_table(text)
-    formed = [
-        Mention(known.index.get(match.group()) or match.group().lower(), *match.span(), match.group())
-        for form in (cue_form(_PHRASE, __package__), cue_form("{disease}", __package__, 0))
-        for match in form.finditer(text)
-        if not cue_regex("no disease", __package__).fullmatch(match.group())
-    ]
+    table = _load_conditions()
+    in_table = _find_in_table(text)
     outermost: list[Mention] = []
-    for each in sorted(formed, key=lambda each: each.start - each.end):
-        outermost = merge_mentions(outermost, [each])
-    firm = [each for each in table if each.name and each.name not in known.generic]
-    found = merge_mentions(merge_mentions(firm, outermost), [each for each in table if each.name in known.generic])
-    found = merge_mentions(found, find_abbreviations(text, found))
-    if not found:
-        phrases = (match for match in cue_form(_ASKED, __package__, 0).finditer(text))
-        meant = (phrase for phrase in phrases if not cue_regex("no condition", __package__).match(phrase["phrase"]))
-        found = [Mention(asked["phrase"].lower(), *asked.span("phrase"), asked["phrase"]) for asked in meant][:1]
-    blocked = [each for each in table if not each.name]
-    return [each for each in found if not any(each.start < block.end and block.start < each.end for block in blocked)]
+    for mention in sorted(_find_by_form(text), key=lambda mention: mention.start - mention.end):
+        outermost = merge_mentions(outermost, [mention])
+    firm = [mention for mention in in_table if mention.name and mention.name not in table.generic]
+    generic = [mention for mention in in_table if mention.name in table.generic]
+    # A generic name counts only where nothing more specific holds it: "adrenal cancer" is no mention of cancer.
+    mentions = merge_mentions(merge_mentions(firm, outermost), generic)
+    mentions = merge_mentions(mentions, find_abbreviations(text, mentions))
+    if not mentions:
+        mentions = _find_object(text)
+    blocked = [mention for mention in in_table if not mention.name]
+    return [mention for mention in mentions if not _overlaps_any(mention, blocked)]
+
+
+def _find_by_form(text: str) -> Iterator[Mention]:
+    """Yield what is named like a condition: "… syndrome", "-itis"; by its known name where it has one."""
+    table = _load_conditions()
+    no_condition = cue_regex("no disease", __package__)
+    for form in (cue_form(_PHRASE, __package__), cue_form("{disease}", __package__, 0)):
+        for match in form.finditer(text):
+            words = match.group()
+            if not no_condition.fullmatch(words):
+                yield Mention(table.index.get(words) or words.lower(), *match.span(), words)
+
+
+def _find_object(text: str) -> list[Mention]:
+    """Find the object of a question's verb of treatment; the first one that can be a condition."""
+    no_condition = cue_regex("no condition", __package__)
+    for match in cue_form(_ASKED, __package__, 0).finditer(text):
+        phrase = match["phrase"]
+        if not no_condition.match(phrase):
+            return [Mention(phrase.lower(), *match.span("phrase"), phrase)]
+    return []
+
+
+def _overlaps_any(mention: Mention, others: Iterable[Mention]) -> bool:
+    return any(mention.start < other.end and other.start < mention.end for other in others)
 
 
 def find_known_conditions(text: str) -> list[Mention]:
-    named = [each for each in _find_in_table(text) if each.name]
-    return merge_mentions(named, find_abbreviations(text, named))
+    mentions = [mention for mention in _find_in_table(text) if mention.name]
+    return merge_mentions(mentions, find_abbreviations(text, mentions))
 
 
 def _find_in_table(text: str) -> list[Mention]:
     """Return the table's names found in a text; an abbreviation that is also a word matches in capitals only."""
-    known = _load_conditions()
-    return [each for each in known.index.find(text) if each.text.upper() not in known.capitals or each.text.isupper()]
+    table = _load_conditions()
+    mentions = table.index.find(text)
+    return [mention for mention in mentions if mention.text.upper() not in table.capitals or mention.text.isupper()]
 
 
 def canonical_condition(name: str) -> str | None:
@@ -126,14 +150,29 @@ def canonical_condition(name: str) -> str | None:
 
     Abbreviations that are also words match in capitals only: AIDS, not aids.
     """
-    known = _load_conditions()
-    return None if name.upper() in known.capitals and not name.isupper() else known.index.get(name) or None
+    table = _load_conditions()
+    is_other_word = name.upper() in table.capitals and not name.isupper()
+    return None if is_other_word else table.index.get(name) or None
 
 
 def condition_synonyms(name: str) -> tuple[str, ...]:
     """Return all known names of a condition, the common one first; only the given name if unknown."""
     common = canonical_condition(name)
     return _load_conditions().synonyms[common] if common else (name,)
+
+
+@cache
+def _load_title_words() -> Mapping[str, tuple[str, ...]]:
+    return {phrase_key(row["name"]): tuple(split_names(row["titles"])) for row in read_table("title_words.tsv")}
+
+
+def list_title_words(name: str) -> tuple[str, ...]:
+    """Return the words by which titles tell a condition without its name; empty where none are listed.
+
+    >>> list_title_words("glaucoma")
+    ('ocular hypertension', 'intraocular pressure')
+    """
+    return _load_title_words().get(phrase_key(name), ())
 
 
 def known_names() -> list[str]:
@@ -149,7 +188,7 @@ def is_in_mesh(name: str) -> bool:
     return canonical_condition(name) in _load_conditions().in_mesh
 
 
-def name_essence(name: str) -> frozenset[str]:
+def stem_name(name: str) -> frozenset[str]:
     """Return the stems that distinguish a condition's name from others: those of migraine for Migraine Disorders."""
     return frozenset(stems(name)).difference(stems("disease diseases disorder disorders syndrome syndromes"))
 
@@ -183,13 +222,18 @@ def find_people(text: str) -> list[Mention]:
     return _find_patterns(_compile_patterns()[1], text)
 
 
-def asked_condition(phrase: str) -> str | None:
+def find_described_condition(phrase: str) -> str | None:
     """Return the condition that a whole phrase describes by action or patients; None if there is none."""
-    return next((name for kind in _compile_patterns() for name, known in kind if known.fullmatch(phrase)), None)
+    for patterns in _compile_patterns():
+        for name, pattern in patterns:
+            if pattern.fullmatch(phrase):
+                return name
+    return None
 
 
 def _find_patterns(patterns: _Patterns, text: str) -> list[Mention]:
-    kept: list[Mention] = []
-    for name, known in patterns:
-        kept = merge_mentions(kept, [Mention(name, *match.span(), match.group()) for match in known.finditer(text)])
-    return kept
+    mentions: list[Mention] = []
+    for name, pattern in patterns:
+        matches = [Mention(name, *match.span(), match.group()) for match in pattern.finditer(text)]
+        mentions = merge_mentions(mentions, matches)
+    return mentions

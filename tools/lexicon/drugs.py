@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatch
 from functools import cache
+from itertools import chain, product
 from typing import Literal, NamedTuple
 
 from .conditions import canonical_condition, condition_synonyms, is_generic
@@ -47,10 +48,12 @@ class DrugNames:
 
 
 @cache
-def drug_names() -> DrugNames:
+def load_drug_names() -> DrugNames:
     rows = read_table("drugs.tsv")
     synonyms = {row["name"]: f"{row['common']}|{row['others']}" for row in rows}
-    spelled = {phrase_key(each): name for name, others in synonyms.items() for each in (name, *split_names(others))}
+    spelled: dict[str, str] = {}
+    for name, others in synonyms.items():
+        spelled |= {phrase_key(spelling): name for spelling in (name, *split_names(others))}
     common = {row["name"]: split_names(row["common"]) for row in rows if row["common"]}
     return DrugNames(PhraseIndex(spelled), synonyms, common)
 
@@ -67,12 +70,15 @@ def strip_salt(name: str) -> str:
 
 def find_drugs(text: str) -> list[Mention]:
     """Return the drugs named in a text, in order; foods, elements and the body's own substances are left out."""
-    named = [each for each in drug_names().index.find(text) if _is_meant(each, text)]
-    found = []
-    for mention in merge_mentions(named, find_abbreviations(text, named)):
+    mentions = [mention for mention in load_drug_names().index.find(text) if _is_meant(mention, text)]
+    with_salts = []
+    for mention in merge_mentions(mentions, find_abbreviations(text, mentions)):
         salt = _SALT_AFTER.match(text, mention.end)
-        found.append(mention._replace(end=salt.end(), text=text[mention.start : salt.end()]) if salt else mention)
-    return found
+        if salt is None:
+            with_salts.append(mention)
+        else:
+            with_salts.append(mention._replace(end=salt.end(), text=text[mention.start : salt.end()]))
+    return with_salts
 
 
 def _is_meant(drug: Mention, text: str) -> bool:
@@ -98,31 +104,31 @@ def canonical_drug(name: str) -> str | None:
     >>> canonical_drug("Chantix"), canonical_drug("lopinavir and ritonavir"), canonical_drug("water")
     ('varenicline', 'lopinavir/ritonavir', None)
     """
-    index = drug_names().index
+    index = load_drug_names().index
     return index.get(name) or index.get(strip_salt(name)) or index.get(_LISTED.sub(_JOINED, name))
 
 
 def drug_synonyms(name: str) -> tuple[str, ...]:
     """Return all known names of a drug, the generic one first; only the given name if unknown."""
     generic = canonical_drug(name)
-    return (generic, *split_names(drug_names().synonyms[generic])) if generic else (name,)
+    return (generic, *split_names(load_drug_names().synonyms[generic])) if generic else (name,)
 
 
 def common_drug_names(name: str) -> tuple[str, ...]:
     """Return the names of a drug worth searching for, the generic one first: common brands, salts and spellings."""
     generic = canonical_drug(name)
-    return (generic, *drug_names().common.get(generic, ())) if generic else (name,)
+    return (generic, *load_drug_names().common.get(generic, ())) if generic else (name,)
 
 
-def same_drug(a: str, b: str) -> bool:
+def is_same_drug(a: str, b: str) -> bool:
     one = canonical_drug(a)
     other = canonical_drug(b)
     return one == other if one and other else a.strip().casefold() == b.strip().casefold()
 
 
-def withdrawal_of(name: str) -> str | None:
+def find_withdrawal(name: str) -> str | None:
     """Return when, where and why a drug was withdrawn, with the source; None if no withdrawal is listed."""
-    return _read_withdrawals().get(canonical_drug(name) or name)
+    return _load_withdrawals().get(canonical_drug(name) or name)
 
 
 def is_diagnostic(name: str) -> bool:
@@ -130,13 +136,13 @@ def is_diagnostic(name: str) -> bool:
     return any(fnmatch(name, pattern) for pattern in cue_list("for diagnosis", __package__))
 
 
-def past_withdrawal_of(name: str) -> str | None:
+def find_past_withdrawal(name: str) -> str | None:
     """Return when, where and why a drug was withdrawn that came back, and for what; None if none is listed."""
-    return _read_returned().get(canonical_drug(name) or name)
+    return _load_returned().get(canonical_drug(name) or name)
 
 
 @cache
-def _read_returned() -> Mapping[str, str]:
+def _load_returned() -> Mapping[str, str]:
     return {
         row["name"]: f"{row['where']}, {row['year']}: {row['reason']}; back since {row['back']}, {row['use']}; "
         f"{row['source'] or _UNCHECKED}"
@@ -145,7 +151,7 @@ def _read_returned() -> Mapping[str, str]:
 
 
 @cache
-def _read_withdrawals() -> Mapping[str, str]:
+def _load_withdrawals() -> Mapping[str, str]:
     return {
         row["name"]: f"{row['where']}, {row['year']}: {row['reason']}; {row['source'] or _UNCHECKED}"
         for row in read_table("withdrawn.tsv")
@@ -153,34 +159,37 @@ def _read_withdrawals() -> Mapping[str, str]:
 
 
 @cache
-def _class_rows() -> Mapping[str, Mapping[str, str]]:
+def _load_classes() -> Mapping[str, Mapping[str, str]]:
     return {row["name"]: row for row in read_table("drug_classes.tsv")}
 
 
 @cache
-def _class_index() -> PhraseIndex:
-    return PhraseIndex({phrase_key(synonym): name for name in _class_rows() for synonym in class_synonyms(name)})
+def _index_classes() -> PhraseIndex:
+    names: dict[str, str] = {}
+    for name in _load_classes():
+        names |= {phrase_key(synonym): name for synonym in list_class_synonyms(name)}
+    return PhraseIndex(names)
 
 
 @cache
-def _listed_in(name: str, column: Literal["members", "stems"]) -> tuple[str, ...]:
+def _list_column(name: str, column: Literal["members", "stems"]) -> tuple[str, ...]:
     """Return what a class and its subclasses list in a column; subclasses are listed as members with an @."""
-    row = _class_rows()[name]
-    found = dict[str, None]()
-    found |= dict.fromkeys(each for each in split_names(row[column]) if not each.startswith("@"))
+    row = _load_classes()[name]
+    entries = dict[str, None]()
+    entries |= dict.fromkeys(entry for entry in split_names(row[column]) if not entry.startswith("@"))
     for member in split_names(row["members"]):
-        found |= dict.fromkeys(_listed_in(member[1:], column)) if member.startswith("@") else {}
-    return tuple(found)
+        entries |= dict.fromkeys(_list_column(member[1:], column)) if member.startswith("@") else {}
+    return tuple(entries)
 
 
 def find_drug_classes(text: str) -> list[Mention]:
-    return list(_class_index().find(text))
+    return list(_index_classes().find(text))
 
 
-def class_members(name: str) -> tuple[str, ...]:
+def list_class_members(name: str) -> tuple[str, ...]:
     """Return the listed members of a class under any of its names; never complete, and empty if unknown."""
-    known = canonical_class(name)
-    return _listed_in(known, "members") if known else ()
+    common = canonical_class(name)
+    return _list_column(common, "members") if common else ()
 
 
 def is_class_member(drug: str, name: str) -> bool:
@@ -193,17 +202,17 @@ def is_class_member(drug: str, name: str) -> bool:
     >>> is_class_member("conjugated estrogens/medroxyprogesterone acetate", "estrogens")
     True
     """
-    known = canonical_class(name)
-    if known is None:
+    common = canonical_class(name)
+    if common is None:
         return False
-    members = _listed_in(known, "members")
-    endings = _listed_in(known, "stems")
-    return any(each in members or each.endswith(endings) for each in (drug, *drug.split(_JOINED)))
+    members = _list_column(common, "members")
+    endings = _list_column(common, "stems")
+    return any(component in members or component.endswith(endings) for component in (drug, *drug.split(_JOINED)))
 
 
 def is_within(name: str, whole: str) -> bool:
     """Whether a drug or class equals another or is entirely part of it."""
-    members = class_members(name) or (name,)
+    members = list_class_members(name) or (name,)
     return name == whole or all(is_class_member(member, whole) for member in members)
 
 
@@ -218,31 +227,32 @@ def belongs_to_class(drug: str, marketed_for: Iterable[str], classes: Sequence[s
     """
     indications = list(marketed_for)
     for name in classes:
-        known = canonical_class(name)
-        uses = split_names(_class_rows()[known]["used_for"]) if known else (name.removesuffix(" drugs"),)
-        if is_class_member(drug, name) or any(_is_use(indication, use) for use in uses for indication in indications):
+        common = canonical_class(name)
+        uses = split_names(_load_classes()[common]["used_for"]) if common else (name.removesuffix(" drugs"),)
+        has_use = any(_is_use(indication, use) for use, indication in product(uses, indications))
+        if has_use or is_class_member(drug, name):
             return True
     return False
 
 
 def _is_use(indication: str, condition: str) -> bool:
     """Whether an indication is a condition or a form of it; a condition with its own name does not count as a form."""
-    held = frozenset(stems(indication))
-    if not any(frozenset(stems(name)) <= held for name in condition_synonyms(condition)):
+    words = frozenset(stems(indication))
+    if not any(frozenset(stems(name)) <= words for name in condition_synonyms(condition)):
         return False
-    named = canonical_condition(" ".join(reversed(indication.split(", ")))) or canonical_condition(indication)
-    return named in (None, canonical_condition(condition)) or is_generic(condition)
+    own_name = canonical_condition(" ".join(reversed(indication.split(", ")))) or canonical_condition(indication)
+    return own_name in (None, canonical_condition(condition)) or is_generic(condition)
 
 
 def canonical_class(name: str) -> str | None:
     """Return the common name of a drug class given any of its names; None if unknown."""
-    return _class_index().get(name)
+    return _index_classes().get(name)
 
 
-def class_synonyms(name: str) -> tuple[str, ...]:
+def list_class_synonyms(name: str) -> tuple[str, ...]:
     """Return all known names of a class, the common one first; only the given name if unknown."""
-    known = name if name in _class_rows() else canonical_class(name)
-    return (known, *split_names(_class_rows()[known]["synonyms"])) if known else (name,)
+    common = name if name in _load_classes() else canonical_class(name)
+    return (common, *split_names(_load_classes()[common]["synonyms"])) if common else (name,)
 
 
 class Contraindication(NamedTuple):
@@ -263,7 +273,7 @@ class Contraindication(NamedTuple):
 
 
 @cache
-def _contraindications() -> Sequence[tuple[Mapping[str, str], Contraindication, tuple[str, ...]]]:
+def _load_contraindications() -> Sequence[tuple[Mapping[str, str], Contraindication, tuple[str, ...]]]:
     """Return the rows of the curated table, each as a contraindication and with its conditions."""
     return [
         (
@@ -277,52 +287,60 @@ def _contraindications() -> Sequence[tuple[Mapping[str, str], Contraindication, 
 
 @cache
 def _list_against(drug: str) -> list[tuple[Contraindication, tuple[str, ...]]]:
-    return [(told, conditions) for row, told, conditions in _contraindications() if _is_named(drug, row)]
+    return [(entry, conditions) for row, entry, conditions in _load_contraindications() if _is_in_row(drug, row)]
 
 
-def contraindications_of(drug: str, conditions: Iterable[str] | None) -> list[Contraindication]:
+def list_contraindications(drug: str, conditions: Iterable[str] | None) -> list[Contraindication]:
     """Return the curated table's entries for a drug in the given conditions, the first match for each.
 
     Conditions come under any of their names, or as groups of people (pregnancy, children); None returns all entries.
 
-    >>> contraindications_of("propranolol", ["asthma"])[0][:2]
+    >>> list_contraindications("propranolol", ["asthma"])[0][:2]
     ('contraindicated', 'bronchial asthma')
     """
     rows = _list_against(drug)
     if conditions is None:
-        return [told for told, _ in rows]
-    named = [canonical_condition(condition) or condition for condition in conditions]
-    met = [next((told for told, held in rows if condition in held), None) for condition in named]
-    return list(dict.fromkeys(each for each in met if each))
+        return [entry for entry, _ in rows]
+    entries: dict[Contraindication, None] = {}  # in order, each once
+    for name in conditions:
+        condition = canonical_condition(name) or name
+        first = next((entry for entry, of in rows if condition in of), None)
+        if first is not None:
+            entries[first] = None
+    return list(entries)
 
 
 @cache
-def _read_not_for() -> Sequence[tuple[Mapping[str, str], Contraindication]]:
+def _load_unsuited() -> Sequence[tuple[Mapping[str, str], Contraindication]]:
     return [(row, Contraindication(row["kind"], row["told"], row["source"], "")) for row in read_table("not_for.tsv")]
 
 
-def not_for(drug: str, people: str) -> list[Contraindication]:
+def list_unsuited(drug: str, people: str) -> list[Contraindication]:
     """Return why a drug is not for a population, or for people who take a drug, by the table of groups of people.
 
-    >>> [each.told for each in not_for("ibuprofen", "warfarin")]
+    >>> [each.told for each in list_unsuited("ibuprofen", "warfarin")]
     ['bleeding']
     """
-    return [told for row, told in _read_not_for() if people in split_names(row["people"]) and _is_named(drug, row)]
+    entries = [(row, entry) for row, entry in _load_unsuited() if people in split_names(row["people"])]
+    return [entry for row, entry in entries if _is_in_row(drug, row)]
 
 
-def _is_named(drug: str, row: Mapping[str, str]) -> bool:
+def _is_in_row(drug: str, row: Mapping[str, str]) -> bool:
     names = split_names(row["names"])
     is_meant = any(name == drug or is_class_member(drug, name) for name in names)
     return is_meant and drug not in split_names(row["except"])
 
 
-def tabled_conditions() -> frozenset[str]:
+def list_tabled_conditions() -> frozenset[str]:
     """Return the conditions and groups of people that the curated table of contraindications knows."""
-    return frozenset(name for _, _, held in _contraindications() for name in held)
+    return frozenset(chain.from_iterable(conditions for *_, conditions in _load_contraindications()))
 
 
-def contraindicated_in(conditions: Iterable[str]) -> list[tuple[str, Contraindication]]:
+def list_contraindicated(conditions: Iterable[str]) -> list[tuple[str, Contraindication]]:
     """Return the drugs and classes that the curated table warns of in the given conditions, in table order."""
-    named = {canonical_condition(condition) or condition for condition in conditions}
-    met = [(row, told) for row, told, held in _contraindications() if not named.isdisjoint(held)]
-    return [(name, told) for row, told in met for name in split_names(row["names"])]
+    names = {canonical_condition(condition) or condition for condition in conditions}
+    pairs = []
+    for row, entry, of in _load_contraindications():
+        if not names.isdisjoint(of):
+            pairs += [(name, entry) for name in split_names(row["names"])]
+    return pairs

@@ -38,28 +38,28 @@ class Mention(NamedTuple):
     text: str
 
 
-def tokens(text: str) -> list[LexiconToken]:
-    keys, spans = _words_of(text)
+def split_tokens(text: str) -> list[LexiconToken]:
+    keys, spans = _split_words(text)
     return [LexiconToken(key, start, end) for key, (start, end) in zip(keys, spans, strict=True)]
 
 
 @lru_cache(maxsize=8)  # drugs, conditions and classes are searched for in the same text in turn
-def _words_of(text: str) -> tuple[Sequence[str], Sequence[tuple[int, int]]]:
+def _split_words(text: str) -> tuple[Sequence[str], Sequence[tuple[int, int]]]:
     spans = [match.span() for match in _WORD.finditer(text)]
     if text.isascii():
         lowered = text.lower()
         return [lowered[start:end] for start, end in spans], spans
-    return [_plain(text[start:end]) for start, end in spans], spans
+    return [_normalise(text[start:end]) for start, end in spans], spans
 
 
 def phrase_key(phrase: str) -> str:
     """Return the normalised form of a phrase, without differences of case, hyphens and Greek letters."""
     if phrase.isascii():
         return " ".join(_WORD.findall(phrase.lower()))
-    return " ".join(_plain(word) for word in _WORD.findall(phrase))
+    return " ".join(_normalise(word) for word in _WORD.findall(phrase))
 
 
-def _plain(word: str) -> str:
+def _normalise(word: str) -> str:
     lowered = word.lower()
     return lowered if lowered.isascii() else lowered.translate(_GREEK)
 
@@ -84,7 +84,7 @@ class PhraseIndex:
 
     def find(self, text: str) -> Iterator[Mention]:
         """Yield the known phrases of a text, left to right, longest first, without overlaps."""
-        keys, spans = _words_of(text)
+        keys, spans = _split_words(text)
         phrases = self._phrases
         longest = self._longest
         free = 0
@@ -123,13 +123,15 @@ def find_abbreviations(text: str, mentions: list[Mention]) -> list[Mention]:
     if not meanings:
         return []
     uses = re.compile(r"(?<![\w-])(?:" + "|".join(map(re.escape, meanings)) + r")(?!\w)")
-    return [Mention(meanings[use.group()], use.start(), use.end(), use.group()) for use in uses.finditer(text)]
+    return [Mention(meanings[use.group()], *use.span(), use.group()) for use in uses.finditer(text)]
 
 
 def merge_mentions(preferred: Sequence[Mention], others: Sequence[Mention]) -> list[Mention]:
     """Return the preferred mentions and those of the others that do not overlap them, in the order of the text."""
-    taken = {at for mention in preferred for at in range(mention.start, mention.end)}
-    free = [mention for mention in others if taken.isdisjoint(range(mention.start, mention.end))]
+    occupied: set[int] = set()  # places of characters
+    for mention in preferred:
+        occupied.update(range(mention.start, mention.end))
+    free = [mention for mention in others if occupied.isdisjoint(range(mention.start, mention.end))]
     return sorted([*preferred, *free], key=lambda mention: mention.start)
 
 
@@ -178,8 +180,9 @@ def _match_any(word: str) -> str:
     """Match any of the words; a shared prefix is factored out for speed, since this runs at every word."""
     whole = list[str]()
     ends = list[str]()
-    for each in word.split("/"):
-        (ends if each.startswith("*") else whole).append(re.escape(each.strip("*")) + r"\w*" * each.endswith("*"))
+    for part in word.split("/"):
+        pattern = re.escape(part.strip("*")) + (r"\w*" if part.endswith("*") else "")
+        (ends if part.startswith("*") else whole).append(pattern)
     if ends:
         whole.append(rf"[^\W\d_]{{3,}}(?:{'|'.join(ends)})")
     return f"(?:{'|'.join(whole)})"
@@ -237,7 +240,7 @@ def stem(word: str) -> str:
 def words(text: str) -> list[str]:
     """Return the words of a text in lower case, in order, without accents: Sjögren and Sjogren are one word."""
     if not text.isascii():
-        text = "".join(each for each in unicodedata.normalize("NFKD", text) if not unicodedata.combining(each))
+        text = "".join(letter for letter in unicodedata.normalize("NFKD", text) if not unicodedata.combining(letter))
     return _WORD.findall(text.lower())
 
 
@@ -256,6 +259,6 @@ def stems(text: str) -> tuple[str, ...]:
     return tuple(map(stem, content_words(text)))
 
 
-def stems_among(words: Iterable[str], wanted: Set[str]) -> list[str]:
-    """Return the stems of words that are in `wanted`, in order, with repeats."""
-    return [found for word in words if (found := stem(word)) in wanted]
+def select_stems(words: Iterable[str], selection: Set[str]) -> list[str]:
+    """Return the stems of words that are in a selection, in order, with repeats."""
+    return [stemmed for stemmed in map(stem, words) if stemmed in selection]

@@ -13,11 +13,12 @@ MeSH is the National Library of Medicine's (https://www.nlm.nih.gov/mesh/); `mes
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache, lru_cache
+from itertools import chain, product
 from typing import Literal, NamedTuple
 
-from .conditions import canonical_condition, condition_synonyms, find_known_conditions, name_essence
+from .conditions import canonical_condition, condition_synonyms, find_known_conditions, stem_name
 from .matching import Mention, PhraseIndex, merge_mentions, phrase_key, read_table, split_names, stems
 
 Relation = Literal["same", "narrower", "wider", "complication", "other"]
@@ -40,13 +41,15 @@ class _Tree(NamedTuple):
 @cache
 def _load_tree() -> _Tree:
     rows = read_table("mesh_tree.tsv")
-    spelt = {phrase_key(name): row["name"] for row in rows for name in split_names(row["also"])}
+    spelt: dict[str, str] = {}
+    for row in rows:
+        spelt |= {phrase_key(name): row["name"] for name in split_names(row["also"])}
     spelt |= {phrase_key(row["name"]): row["name"] for row in rows}
     for key in list(spelt):  # the package has the plural alone of some names, and no plural of others
         spelt.setdefault(key[:-1] if _PLURAL.search(key) else f"{key}s", spelt[key])
     numbers = {row["name"]: split_names(row["tree"]) for row in rows}
-    headings = (name for name in numbers if name.endswith(_COMPLICATIONS) and " and " not in name)
-    of_complications = frozenset(number for name in headings for number in numbers[name])
+    headings = [name for name in numbers if name.endswith(_COMPLICATIONS) and " and " not in name]
+    of_complications = frozenset(chain.from_iterable(numbers[name] for name in headings))
     return _Tree(PhraseIndex(spelt), numbers, of_complications)
 
 
@@ -56,11 +59,19 @@ def find_in_tree(text: str) -> list[Mention]:
     >>> [found.name for found in find_in_tree("Treatment of Polycystic Ovary Syndrome and MALT Lymphoma")]
     ['polycystic ovary syndrome', 'lymphoma, b-cell, marginal zone']
     """
-    known = find_known_conditions(text)
-    of_mesh = list(_load_tree().phrases.find(text))
-    longer = [found for found in of_mesh if not any(_holds(other, found) for other in known)]
-    shorter = [found for found in known if not any(_is_longer(other, found) for other in longer)]
+    in_lexicon = find_known_conditions(text)
+    in_mesh = list(_load_tree().phrases.find(text))
+    longer = [mention for mention in in_mesh if not _is_within_any(mention, in_lexicon)]
+    shorter = [mention for mention in in_lexicon if not _is_outdone(mention, longer)]
     return merge_mentions(shorter, longer)
+
+
+def _is_within_any(mention: Mention, others: Sequence[Mention]) -> bool:
+    return any(_holds(other, mention) for other in others)
+
+
+def _is_outdone(mention: Mention, others: Sequence[Mention]) -> bool:
+    return any(_is_longer(other, mention) for other in others)
 
 
 def _holds(outer: Mention, inner: Mention) -> bool:
@@ -72,24 +83,24 @@ def _is_longer(outer: Mention, inner: Mention) -> bool:
 
 
 @lru_cache(maxsize=4096)
-def tree_numbers(name: str) -> frozenset[str]:
+def list_tree_numbers(name: str) -> frozenset[str]:
     """Return the tree numbers of a condition under any of its names; empty if MeSH has none of them.
 
     A wider descriptor that the lexicon lists among a condition's names is not its own: sleep disorders for insomnia.
 
-    >>> sorted(tree_numbers("insomnia"))
+    >>> sorted(list_tree_numbers("insomnia"))
     ['C10.886.425.800.800', 'F03.870.400.800.800']
     """
-    own = frozenset(_numbers_of(canonical_condition(name) or name))
-    found = set(own)
+    own = frozenset(_get_numbers(canonical_condition(name) or name))
+    all_numbers = set(own)
     for synonym in condition_synonyms(name):
-        numbers = _numbers_of(synonym)
-        if not any(_is_below(number, wider) for number in own for wider in numbers):
-            found.update(numbers)
-    return frozenset(found)
+        numbers = _get_numbers(synonym)
+        if not any(_is_below(number, wider) for number, wider in product(own, numbers)):
+            all_numbers.update(numbers)
+    return frozenset(all_numbers)
 
 
-def _numbers_of(name: str) -> tuple[str, ...]:
+def _get_numbers(name: str) -> tuple[str, ...]:
     tree = _load_tree()
     return tree.numbers.get(tree.phrases.get(name) or "", ())
 
@@ -98,29 +109,31 @@ def _is_below(number: str, wider: str) -> bool:
     return number.startswith(f"{wider}.")
 
 
-def relation_of(one: str, other: str) -> Relation:
+def find_relation(one: str, other: str) -> Relation:
     """Return what one condition is to another, by the table above; names that tell nothing are `other`.
 
-    >>> relation_of("major depressive disorder", "depression"), relation_of("depression", "mood disorders")
+    >>> find_relation("major depressive disorder", "depression"), find_relation("depression", "mood disorders")
     ('narrower', 'narrower')
-    >>> relation_of("diabetic nephropathy", "diabetes"), relation_of("portal hypertension", "hypertension")
+    >>> find_relation("diabetic nephropathy", "diabetes"), find_relation("portal hypertension", "hypertension")
     ('complication', 'other')
     """
-    names = [canonical_condition(each) or phrase_key(each) for each in (one, other)]
-    if names[0] == names[1] or name_essence(one) == name_essence(other):
+    names = [canonical_condition(name) or phrase_key(name) for name in (one, other)]
+    if names[0] == names[1] or stem_name(one) == stem_name(other):
         return "same"
-    numbers = tree_numbers(one)
-    others = tree_numbers(other)
+    numbers = list_tree_numbers(one)
+    others = list_tree_numbers(other)
     if not (numbers and others):
-        return _relation_by_words(one, other)
+        return _compare_words(one, other)
     if numbers & others:
         return _compare_shared(numbers, others)
-    steps = set(_steps_between(numbers, others))
+    steps = set(_find_steps(numbers, others))
     if steps:
         return "narrower" if "narrower" in steps else "complication"
-    if any(_is_below(number, own) for number in others for own in numbers):
+    if any(_is_below(other, own) for other, own in product(others, numbers)):
         return "wider"
-    return "complication" if any(_is_led_to(number, other) for number in numbers for other in others) else "other"
+    if any(_is_led_to(number, other) for number, other in product(numbers, others)):
+        return "complication"
+    return "other"
 
 
 def _is_led_to(number: str, cause: str) -> bool:
@@ -137,7 +150,7 @@ def _compare_shared(numbers: frozenset[str], others: frozenset[str]) -> Relation
     return "wider" if numbers > others else "same"
 
 
-def _steps_between(numbers: frozenset[str], wider: frozenset[str]) -> Iterator[Relation]:
+def _find_steps(numbers: frozenset[str], wider: frozenset[str]) -> Iterator[Relation]:
     """Yield for each way down the tree whether it leads through a heading of complications."""
     headings = _load_tree().of_complications
     for top in wider:
@@ -149,7 +162,7 @@ def _steps_between(numbers: frozenset[str], wider: frozenset[str]) -> Iterator[R
                 yield "complication" if is_through else "narrower"
 
 
-def _relation_by_words(one: str, other: str) -> Relation:
+def _compare_words(one: str, other: str) -> Relation:
     """Compare names that MeSH lacks: "steroid-resistant asthma" is a form of asthma, "asthma score" is not."""
     words = stems(one)
     others = stems(other)

@@ -14,7 +14,7 @@ _ENDINGS = r"(?=(?:e|es|ed|er|ing|ations?)$)"
 
 
 @cache
-def _spelling_rules() -> tuple[tuple[re.Pattern[str], str, re.Pattern[str], str], ...]:
+def _load_spelling_rules() -> tuple[tuple[re.Pattern[str], str, re.Pattern[str], str], ...]:
     """Return British part, its American spelling, American part, its British spelling, a row each."""
     rules = []
     for row in read_table("spellings.tsv"):
@@ -28,18 +28,18 @@ def _spelling_rules() -> tuple[tuple[re.Pattern[str], str, re.Pattern[str], str]
     return tuple(rules)
 
 
-def spelling_variants(word: str) -> tuple[str, ...]:
+def list_spellings(word: str) -> tuple[str, ...]:
     """Return the forms that a word in lower case may have in another English, without itself.
 
     All British or all American, and each with one part changed; many are no words.
 
-    >>> "haematuria" in spelling_variants("hematuria"), spelling_variants("migraine")
+    >>> "haematuria" in list_spellings("hematuria"), list_spellings("migraine")
     (True, ())
     """
     american = word
     british = word
     variants = list[str]()
-    for british_part, american_form, american_part, british_form in _spelling_rules():
+    for british_part, american_form, american_part, british_form in _load_spelling_rules():
         if british_part.search(word):
             variants.append(british_part.sub(american_form, word))
             american = british_part.sub(american_form, american)
@@ -51,25 +51,25 @@ def spelling_variants(word: str) -> tuple[str, ...]:
 
 
 @cache
-def _entry_terms() -> tuple[PhraseIndex, dict[str, tuple[str, ...]]]:
+def _load_entry_terms() -> tuple[PhraseIndex, dict[str, tuple[str, ...]]]:
     groups = {row["name"]: (row["name"], *split_names(row["synonyms"])) for row in read_table("entry_terms.tsv")}
     names = dict[str, str]()
     for name, terms in groups.items():
         for term in terms:
             names[phrase_key(term)] = name
-            for form in spelling_variants(term):
+            for form in list_spellings(term):
                 names.setdefault(phrase_key(form), name)
     return PhraseIndex(names), groups
 
 
-def other_names(text: str) -> Iterator[str]:
+def list_other_names(text: str) -> Iterator[str]:
     """Yield the other names of the conditions and outcomes that a text names, group after group.
 
-    >>> list(other_names("baldness"))[0]
+    >>> list(list_other_names("baldness"))[0]
     'alopecia'
     """
     for condition in find_known_conditions(text):
         yield from condition_synonyms(condition.name)
-    index, groups = _entry_terms()
+    index, groups = _load_entry_terms()
     for mention in index.find(text):
         yield from groups[mention.name]

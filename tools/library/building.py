@@ -45,7 +45,7 @@ from .looking_up import LookedUp
 from .rows import ArticleRow, BareRecords, LibraryRow, parse_row, read_file_rows
 
 _HEAP_BYTES = 200_000_000  # room for one PubMed file, so that each becomes one index segment
-_MOST_NAMED = 5
+_MOST_PROBLEMS = 5
 _HEAD = 4096
 _MD5 = re.compile(r"\b[0-9a-f]{32}\b", re.IGNORECASE)
 
@@ -264,7 +264,7 @@ def _take_in(
     manifest.versions = versions
     manifest.deleted = deleted
     counts = {"bytes": file.stat().st_size, "md5": md5, "articles": articles, "deleted": gone, "unread": len(unread)}
-    manifest.files[file.name] = {**counts, "unread_first": unread[:_MOST_NAMED]}
+    manifest.files[file.name] = {**counts, "unread_first": unread[:_MOST_PROBLEMS]}
     return articles
 
 
@@ -325,7 +325,7 @@ def _take_in_rows(
         "deleted": 0,
         "unread": unread,
         "repeated": repeated,
-        "unread_first": problems[:_MOST_NAMED],
+        "unread_first": problems[:_MOST_PROBLEMS],
         "wanted": to_look_up,
     }
     return articles

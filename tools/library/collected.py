@@ -21,11 +21,11 @@ from pydantic import BaseModel
 from ..errors import UsageError
 from ..lexicon import common_drug_names, find_drugs
 from ..lexicon.matching import content_words
-from ..lexicon.variants import other_names, spelling_variants
+from ..lexicon.variants import list_other_names, list_spellings
 from ..questions.kinds import get_question_words
 from ..reading.screening import readable
-from ..reading.sections import TITLE, own_part, places
-from ..reading.text import sentence_spans
+from ..reading.sections import TITLE, name_own_part, places
+from ..reading.text import split_spans
 from ..records import Kind
 from ..records.enclosure import visible
 from ..records.evidence import Evidence, merge
@@ -206,7 +206,7 @@ def _build_expression(query: str) -> str:
     names: list[str] = []
     for drug in find_drugs(query)[:_MAX_DRUGS]:
         names += common_drug_names(drug.name)
-    names += islice(other_names(query), _MAX_NAMES)
+    names += islice(list_other_names(query), _MAX_NAMES)
     terms = dict.fromkeys([*words, *(" ".join(content_words(name)) for name in names)])
     for term in list(terms):
         terms |= dict.fromkeys(_list_spellings(term))
@@ -219,7 +219,7 @@ def _list_spellings(term: str) -> Iterator[str]:
     """Yield a term with each of its words spelt otherwise."""
     words = term.split()
     for place, word in enumerate(words):
-        for form in spelling_variants(word):
+        for form in list_spellings(word):
             yield " ".join([*words[:place], form, *words[place + 1 :]])
 
 
@@ -247,7 +247,7 @@ def _list_sections(record: Evidence) -> Iterator[tuple[str, str]]:
     if not rest.strip():
         yield TITLE, title
     else:
-        yield own_part(record), rest if rest.startswith("\n") else body
+        yield name_own_part(record), rest if rest.startswith("\n") else body
     yield from ((place.title, place.text) for place in places(record))
 
 
@@ -259,7 +259,7 @@ def _cut_windows(record: Evidence) -> list[tuple[str, str, str]]:
     windows_there = []
     for section, written in _list_sections(record):
         text = visible(written)
-        spans = sentence_spans(text)
+        spans = split_spans(text)
         for at, (start, end) in enumerate(spans):
             alone = " ".join(text[start:end].split())
             window = ""

@@ -56,7 +56,7 @@ _OPERATORS = (("word", "AND"), ("word", "OR"), ("word", "NOT"))
 _DEEPEST = 50  # nested groups; deeper opening brackets are ignored
 _HEAP_BYTES = 64_000_000
 _PAGE = 2_000  # records, of a walk
-_MOST_NAMED = 10_000  # most records that can be looked up at once
+_MOST_NAMES = 10_000  # most records that can be looked up at once
 MAX_PROBLEMS = 20
 _LARGEST_MANIFEST_BYTES = 512 * 1024 * 1024  # all of PubMed, with the numbers of what was deleted, takes some 20 MB
 FORMAT = 1
@@ -160,7 +160,7 @@ class LibraryIndex:
 
     def named(self, *names: str) -> list[str]:
         query = Query.term_set_query(self._schema, "name", list(names))
-        return self._lines(query, max(1, min(self._searcher.num_docs, _MOST_NAMED)), 0)[0] if names else []
+        return self._lines(query, max(1, min(self._searcher.num_docs, _MOST_NAMES)), 0)[0] if names else []
 
     def search(
         self,

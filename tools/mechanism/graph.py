@@ -31,15 +31,15 @@ from typing import Any, Literal, NamedTuple
 
 from pydantic import BaseModel, Field
 
-from ..appraisal.appraised import condition_names
+from ..appraisal.appraised import list_condition_names
 from ..appraisal.candidates import APPROVED_PHASE, Candidate, is_condition, list_developed
 from ..lexicon import canonical_drug, drug_synonyms
-from ..lexicon.matching import content_words, stem, stems, stems_among
+from ..lexicon.matching import content_words, select_stems, stem, stems
 from ..questions import Question
 from ..questions.query import remove_syntax
 from ..reading.document import Document, Sentence
 from ..reading.screening import readable
-from ..reading.text import says, sentence_spans
+from ..reading.text import says, split_spans
 from ..records import Disease, Drug, Process, Protein
 from ..records.evidence import Evidence
 from ..records.registry import kind_of
@@ -47,7 +47,7 @@ from ..sources.publications import is_code
 
 GAP = 0.1  # weight of a step without evidence
 MOST_UNDIRECTED = 0.5  # maximum if no approved drug shows whether more or less of the target helps
-MAX_SHOWN_GENES = 3
+MAX_TITLE_GENES = 3
 NOT_REPORTED = "not reported"
 RECOMMENDED = 3  # hypotheses whose searches are recommended
 MAX_EFFECT = 3  # mechanisms of action in a hypothesis
@@ -211,7 +211,7 @@ class SentenceIndex:
     """Index of the sentences of non-retracted publications, screened by `readable`, by the names in them."""
 
     def __init__(self, pool: Iterable[Evidence], question: Question, names: Iterable[Names]) -> None:
-        condition = [frozenset(stems(name)) for name in condition_names(question)]
+        condition = [frozenset(stems(name)) for name in list_condition_names(question)]
         stems_to_find = set().union(*condition)
         for name in names:
             stems_to_find.update(*name.words)
@@ -222,7 +222,7 @@ class SentenceIndex:
         self._holding = defaultdict[str, set[int]](set)
         for at, (_, sentence) in enumerate(self._sentences):
             symbols = _SYMBOL.findall(sentence.quote)
-            for word in (*symbols, *stems_among(content_words(sentence.quote), frozenset(stems_to_find))):
+            for word in (*symbols, *select_stems(content_words(sentence.quote), frozenset(stems_to_find))):
                 self._holding[word].add(at)
         self._on_condition = self._find_places(condition)
 
@@ -313,7 +313,7 @@ class MechanismGraph:
     def involved(self) -> list[Step]:
         """Steps of what is involved in the condition, surest first, without processes that only share a protein."""
         steps = [ends[self.disease] for ends in self._after.values() if self.disease in ends]
-        own = [step for step in steps if {backing.basis for backing in step.backings} - {"shared protein"}]
+        own = filter(_rests_on_more_than_shared_proteins, steps)
         return sorted(own, key=lambda step: (-step.weight, step.start.name))
 
     def about(self, process: Node) -> tuple[str, str] | None:
@@ -321,7 +321,7 @@ class MechanismGraph:
         for record in self._pool:
             entry = record.record
             if isinstance(entry, Process) and entry.process_id == process.number and entry.summary:
-                start, end = (sentence_spans(entry.summary) or [(0, len(entry.summary))])[0]
+                start, end = (split_spans(entry.summary) or [(0, len(entry.summary))])[0]
                 first = entry.summary[start:end]
                 return (record.key, first) if first in record.content else None
         return None
@@ -386,12 +386,12 @@ class MechanismGraph:
         approved = [action for action in on_target if action.is_approved]
         own_signs = {action.sign for action in on_target if action.drug == drug}
         helping_signs = {action.sign for action in approved}
-        is_known = len(own_signs) == len(helping_signs) == 1
-        is_opposite = is_known and own_signs != helping_signs
+        has_direction = len(own_signs) == len(helping_signs) == 1
+        is_opposite = has_direction and own_signs != helping_signs
         if is_opposite:
             confidence = 0.0
             arithmetic = f"{arithmetic} × 0, since approved drugs act the other way"
-        elif not is_known and confidence > MOST_UNDIRECTED:
+        elif not has_direction and confidence > MOST_UNDIRECTED:
             confidence = MOST_UNDIRECTED
             arithmetic = f"{arithmetic}, {MOST_UNDIRECTED:g} at most since the direction is unknown"
         return Chain(
@@ -399,8 +399,8 @@ class MechanismGraph:
             steps=steps,
             confidence=confidence,
             arithmetic=arithmetic,
-            direction="opposite" if is_opposite else "same" if is_known else "unknown",
-            compared=list(dict.fromkeys(action.drug for action in approved)) if is_known else [],
+            direction="opposite" if is_opposite else "same" if has_direction else "unknown",
+            compared=list(dict.fromkeys(action.drug for action in approved)) if has_direction else [],
             opposing=list(dict.fromkeys(action.key for action in approved)) if is_opposite else [],
             others=max(0, len(whole) - 1),
             missing=missing,
@@ -452,8 +452,8 @@ class MechanismGraph:
         if own_genes and same:
             self._names[same[0]] += [name]
             return same[0]
-        are_few = 0 < len(genes) <= MAX_SHOWN_GENES
-        title = ", ".join(genes) if are_few else name or ", ".join(genes[:MAX_SHOWN_GENES])
+        are_few = 0 < len(genes) <= MAX_TITLE_GENES
+        title = ", ".join(genes) if are_few else name or ", ".join(genes[:MAX_TITLE_GENES])
         node = Node("target", f"{title} of {organism}" if organism else title, number)
         self._genes[node] = own_genes
         self._names.setdefault(node, []).extend([*genes, name])
@@ -553,6 +553,10 @@ class MechanismGraph:
 
 def _multiply_weights(way: Iterable[Step]) -> float:
     return math.prod(step.weight or GAP for step in way)
+
+
+def _rests_on_more_than_shared_proteins(step: Step) -> bool:
+    return any(backing.basis != "shared protein" for backing in step.backings)
 
 
 def _is_whole(way: Iterable[Step]) -> bool:

@@ -11,8 +11,8 @@ from importlib.resources import files
 from typing import Literal, NamedTuple, get_args
 
 from ..lexicon import canonical_condition
-from ..lexicon.heads import Head, read_heads, softmax
-from ..lexicon.matching import cue_list, tokens
+from ..lexicon.heads import Head, compute_softmax, read_heads
+from ..lexicon.matching import cue_list, split_tokens
 
 QuestionKind = Literal[
     "treat", "prevent", "harm", "avoid", "safety", "compare", "mechanism", "status", "negative", "uses", "other"
@@ -79,7 +79,7 @@ def classify_question(text: str, names: Sequence[NamedEntity]) -> Guess:
     words, _ = mask_names(text, names)
     if set(words) <= {*MASKS.values(), *get_question_words("drugs in general"), *_MARKS, "and", "for", "in", "acute"}:
         return Guess("treat", 1.0, "uses")
-    likely = softmax(_load_heads()["kind"].scores(list_ngrams(words)))
+    likely = compute_softmax(_load_heads()["kind"].score_classes(list_ngrams(words)))
     first, second = likely.argsort()[::-1][:2]
     return Guess(KINDS[first], float(likely[first]), KINDS[second])
 
@@ -88,20 +88,20 @@ def has_role(
     role: Literal["left out", "of people"], text: str, names: Sequence[NamedEntity], kind: QuestionKind
 ) -> list[NamedEntity]:
     """List the names that a question leaves out ("without triptans"), or the conditions that describe people."""
-    lists = {join_list(names_of_list): names_of_list for names_of_list in group_lists(text, names)}
+    lists = {join_list(names_of_list): names_of_list for names_of_list in group_wordings(text, names)}
     words, places = mask_names(text, [*lists])
     head = _load_heads()[role]
     roles = list[NamedEntity]()
     if role == "left out" and set(get_question_words("excludes")).isdisjoint(words):
         return roles
     for name, place in places.items():
-        apart, there = head.scores(list_surroundings(words, place, kind))
+        apart, there = head.score_classes(list_surroundings(words, place, kind))
         if there > apart and (name.kind == "condition" or role == "left out"):
             roles += lists[name]
     return roles
 
 
-def group_lists(text: str, names: Sequence[NamedEntity]) -> list[list[NamedEntity]]:
+def group_wordings(text: str, names: Sequence[NamedEntity]) -> list[list[NamedEntity]]:
     """Group names that stand in a list, which share what they do in a question: "SSRIs, lithium or mirtazapine"."""
     lists = list[list[NamedEntity]]()
     for name in names:
@@ -140,7 +140,7 @@ def mask_names(text: str, names: Sequence[NamedEntity]) -> tuple[list[str], dict
     places = dict[NamedEntity, int]()
     starts = {name.start: name for name in names}
     end = 0
-    for token in tokens(text):
+    for token in split_tokens(text):
         if token.start < end:
             continue
         words += (mark for mark in text[end : token.start] if mark in _MARKS)
@@ -150,7 +150,7 @@ def mask_names(text: str, names: Sequence[NamedEntity]) -> tuple[list[str], dict
             end = name.end
             words.append(MASKS[name.kind])
             if name.kind == "condition" and canonical_condition(name.text) is None:
-                words += [word.key for word in tokens(name.text)]
+                words += [word.key for word in split_tokens(name.text)]
         else:
             words.append(token.key)
     return [*words, *(mark for mark in text[end:] if mark in _MARKS)], places

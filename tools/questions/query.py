@@ -13,13 +13,13 @@ from itertools import takewhile
 from typing import Literal, NamedTuple
 
 from ..lexicon import (
-    asked_condition,
     canonical_class,
     canonical_condition,
     canonical_drug,
-    class_synonyms,
     common_drug_names,
     condition_synonyms,
+    find_described_condition,
+    list_class_synonyms,
 )
 from ..lexicon.conditions import find_known_conditions
 from ..lexicon.matching import phrase_key
@@ -90,14 +90,14 @@ def remove_tags(query: str) -> str:
     return " ".join(_TAGS.sub("", query).split())
 
 
-def capitalise_operators(query: str) -> str:
+def raise_operators(query: str) -> str:
     """Write and, or, not between words in capitals, as operators are: sources take them for words to look for.
 
     Quoted phrases and tags stay, and so does a "not" that belongs to a sentence ("did not respond").
 
-    >>> capitalise_operators('migraine or "trial and error" and not topiramate')
+    >>> raise_operators('migraine or "trial and error" and not topiramate')
     'migraine OR "trial and error" AND NOT topiramate'
-    >>> capitalise_operators("patients who do not respond"), capitalise_operators("diabetes not otherwise specified")
+    >>> raise_operators("patients who do not respond"), raise_operators("diabetes not otherwise specified")
     ('patients who do not respond', 'diabetes not otherwise specified')
     """
 
@@ -132,12 +132,12 @@ def drop_repeats(words: Iterable[str]) -> tuple[str, ...]:
     return tuple(first.values())
 
 
-def as_boolean(text: str) -> str:
+def write_boolean(text: str) -> str:
     """Convert a normalised text to a boolean query: remove noise, add synonyms, keep query syntax.
 
     A query with a source's field tags stays as it is.
 
-    >>> as_boolean("drugs for gout OR (psoriasis AND plaque)"), as_boolean("gout[ti] OR psoriasis")
+    >>> write_boolean("drugs for gout OR (psoriasis AND plaque)"), write_boolean("gout[ti] OR psoriasis")
     ('(gout OR "gouty arthritis") OR (psoriasis AND plaque)', 'gout[ti] OR psoriasis')
     """
     return write_query(parse_units(text)) or " ".join(strip_syntax(text))
@@ -242,14 +242,14 @@ def _find_concept(words: str) -> tuple[str, tuple[str, ...]] | None:
         return "prevention", _PREVENTION
     drug_class = canonical_class(words)
     if drug_class:
-        return f"class {drug_class}", class_synonyms(drug_class)
+        return f"class {drug_class}", list_class_synonyms(drug_class)
     condition = canonical_condition(words)
     if condition:
         return f"condition {condition}", condition_synonyms(condition)
     drug = canonical_drug(words)
     if drug:
         return f"drug {drug}", common_drug_names(drug)
-    described = asked_condition(words)
+    described = find_described_condition(words)
     if described and all(mention.name == described for mention in find_known_conditions(words)):
         return f"condition {described}", condition_synonyms(described)
     return None

@@ -12,16 +12,16 @@ from ..lexicon import (
     canonical_class,
     canonical_condition,
     canonical_drug,
-    class_synonyms,
     find_conditions,
     find_deeds,
     find_drug_classes,
     find_drugs,
     find_people,
+    list_class_synonyms,
 )
 from ..lexicon.conditions import find_known_conditions, known_names
-from ..lexicon.drugs import drug_names
-from ..lexicon.matching import Mention, compile_cues, cue_regex, merge_mentions, read_table, stem, tokens
+from ..lexicon.drugs import load_drug_names
+from ..lexicon.matching import Mention, compile_cues, cue_regex, merge_mentions, read_table, split_tokens, stem
 from .kinds import (
     ON_HARM,
     QUESTIONS,
@@ -35,13 +35,13 @@ from .kinds import (
 from .query import (
     PREVENTION_WORD,
     QueryUnit,
-    as_boolean,
     drop_repeats,
     is_noise,
     normalise_text,
     parse_units,
     strip_syntax,
     tells_kinds_apart,
+    write_boolean,
     write_query,
 )
 
@@ -78,7 +78,7 @@ _TAKES = re.compile(
 _ON_TAKERS = frozenset({"treat", "prevent", "compare", "negative", "other"})
 """Kinds of questions in which a drug that people take is not asked about; where harm is, it may interact."""
 _BOTH = re.compile(r"\b(?:both|at once|at the same time|simultaneously)\s+(?:[\w'-]+\s+){0,2}$", re.IGNORECASE)
-_ASIDE = re.compile(r"\s*\([^()]*\)\W*$")
+_REMARK = re.compile(r"\s*\([^()]*\)\W*$")
 _OPERATOR = re.compile(r"\b(?:AND|OR|NOT)\b")
 _NOT = re.compile(r"\bNOT\b[\s,]*")
 _SYNTAX = re.compile(r'["\[]|\b(?:AND|OR|NOT)\b|\b[A-Z][A-Z_]+:(?=\S)|\([^)]*\b(?:AND|OR|NOT)\b')
@@ -135,7 +135,7 @@ class Question:
 
     @cached_property
     def query(self) -> str:
-        return as_boolean(self.searched)
+        return write_boolean(self.searched)
 
     @cached_property
     def needs_english(self) -> bool:
@@ -152,12 +152,12 @@ class Question:
         if self.needs_english:
             return "the rules read English alone: ask in English, or choose a language model (--model)"
         has_names = bool(self.conditions or self.drugs or self.drug_classes)
-        misspelling = self._object_to_spelling()
+        misspelling = self._ask_about_spelling()
         if misspelling:
             return misspelling
         if has_names and not self.is_sure:
-            return self._object_to_kind()
-        unknown_class = self._object_to_class()
+            return self._ask_about_kind()
+        unknown_class = self._ask_about_class()
         if unknown_class:
             return unknown_class
         if self.kind == "compare" and len(self.drugs) + len(self.drug_classes) < 2 and has_names and self.unread:
@@ -168,7 +168,7 @@ class Question:
         what = f"“{self.unread[0]}” is not known as a condition or a drug" if self.unread else "no condition is named"
         return f"{what}; which condition? For example: {QUESTIONS['treat'].format(condition='migraine')}"
 
-    def _object_to_spelling(self) -> str | None:
+    def _ask_about_spelling(self) -> str | None:
         """Ask back for the first word that is close to a name, and no name itself."""
         unknown_conditions = [name for name in self.conditions if canonical_condition(name) is None]
         words = " ".join(unknown_conditions).split()
@@ -180,18 +180,18 @@ class Question:
                 return f"“{word}” is not known; did you mean {name}? In quotes it is searched for as typed"
         return None
 
-    def _object_to_kind(self) -> str:
+    def _ask_about_kind(self) -> str:
         """Ask back which of its two likeliest kinds is meant."""
         questions = [self._write_plainest(kind) for kind in (self.kind, self.or_kind)]
         choice = " or ".join(f"“{question}”" for question in questions if question)
         example = f"ask, for example: {QUESTIONS['treat'].format(condition='migraine')}"
         return f"it is not clear what is asked; {f'do you mean {choice}?' if choice else example}"
 
-    def _object_to_class(self) -> str | None:
+    def _ask_about_class(self) -> str | None:
         """Ask back for the first unknown property of drugs: "non-sedating drugs", "water pills"."""
         names = list(get_question_words("drugs in general"))
         for drug_class in self.drug_classes:
-            names += map(re.escape, class_synonyms(drug_class))
+            names += map(re.escape, list_class_synonyms(drug_class))
         general = "|".join(names)
         property_of_drugs = rf"(?:{_WITHOUT.pattern})(?=\s+(?:{general})\b)|\b\w+(?=\s+(?:pills?|tablets?)\b)"
         for match in re.finditer(property_of_drugs, normalise_text(self.text), re.IGNORECASE):
@@ -248,7 +248,7 @@ def validate_question(text: str) -> str:
     return question
 
 
-def understood_question(text: str) -> str:
+def check_question(text: str) -> str:
     """Return a question stripped; a QuestionError asks for clarification if it is not understood."""
     question = validate_question(text)
     objection = parse_question(question).objection
@@ -274,15 +274,15 @@ def parse_question(question: str) -> Question:
     >>> question.conditions, question.background, question.excluded_classes
     (('stroke',), ('atrial fibrillation',), ('hormone therapy',))
     """
-    text = plain_text(question)
-    names = names_of(text)
+    text = normalise_question(question)
+    names = find_named_entities(text)
     parts = list(_classify_parts(text, names))
     guess = parts[0][0]
     kind, *further = [part_guess.kind for part_guess, _ in parts]
     if kind == "uses":  # an object of its verb that is no known condition is none: "what do people take that for"
         names = [name for name in names if name.kind != "condition" or canonical_condition(name.name)]
         kind = "treat" if any(name.kind == "condition" for name in names) else kind
-    remark = _ASIDE.search(text)
+    remark = _REMARK.search(text)
     if kind == "treat" and remark and PREVENTION_WORD.search(remark[0]):
         kind = "prevent"
     left_out = _find_excluded(text, names) if is_query(text) else has_role("left out", text, names, kind)
@@ -295,13 +295,13 @@ def parse_question(question: str) -> Question:
     is_all = {person.name for person in of_people} == {condition.name for condition in conditions}
     if is_all or kind in ON_HARM or is_query(text):
         of_people = []
-    comedication = _find_taken(text, included) if kind in _ON_TAKERS else []
+    comedication = _find_comedication(text, included) if kind in _ON_TAKERS else []
     included = [name for name in included if name not in comedication]
     drugs = drop_repeats(name.name for name in included if name.kind == "drug")
     classes = drop_repeats(name.name for name in included if name.kind == "class")
 
     unread = _list_unread(text, names)
-    is_search = not (drugs or classes or guess.sure >= SURE) and len(tokens(text)) <= LONGEST_SEARCH
+    is_search = not (drugs or classes or guess.sure >= SURE) and len(split_tokens(text)) <= LONGEST_SEARCH
     if is_search and conditions:  # "psoriasis elderly"
         kind = "treat"
     is_open = kind in ("treat", "prevent", "other") or (guess.sure < SURE and lacks_question(text, names))
@@ -367,7 +367,7 @@ def _complete(parsed: Question, words: Sequence[str]) -> Question:
     the field of a disease ("cardiovascular") whether it helps there.
 
     Args:
-        asked: the words as a question.
+        parsed: the words as a question.
         words: those that belong to no name.
     """
     rest = [word for word in words if word not in get_question_words("repurposing")]
@@ -385,16 +385,16 @@ def _complete(parsed: Question, words: Sequence[str]) -> Question:
 def find_nearest_name(word: str, *, is_drug: bool = False) -> str | None:
     """Return the known word closest in spelling, or None; with `is_drug` of drugs only."""
     word = word.lower()
-    near = [name for name in _group_known_words(is_drug).get(word[:1], ()) if abs(len(name) - len(word)) <= 2]
+    near = [name for name in _group_words(is_drug).get(word[:1], ()) if abs(len(name) - len(word)) <= 2]
     if len(word) < SHORTEST or any(stem(name) == stem(word) for name in near):
         return None
     return next(iter(get_close_matches(word, near, 1, ALIKE)), None)
 
 
 @cache
-def _group_known_words(is_drug: bool) -> Mapping[str, list[str]]:
+def _group_words(is_drug: bool) -> Mapping[str, list[str]]:
     """Return known words by first letter: each word of a condition's names, and the single-word drug names."""
-    names = set(drug_names().synonyms)
+    names = set(load_drug_names().synonyms)
     if not is_drug:
         names.update(word.lower() for word in " ".join(known_names()).split())
     words = sorted(name for name in names if name.isalpha() and len(name) >= SHORTEST - 1)
@@ -404,22 +404,22 @@ def _group_known_words(is_drug: bool) -> Mapping[str, list[str]]:
     return by_letter
 
 
-def stand_alone(question: str, earlier: str) -> str:
+def complete_follow_up(question: str, earlier: str) -> str:
     """Complete a follow-up from the previous question; return others unchanged.
 
     One that says nothing but names asks the question before of these; one that asks something gets what it lacks in
     brackets.
 
-    >>> stand_alone("What about topiramate?", "Which drugs prevent migraine?")
+    >>> complete_follow_up("What about topiramate?", "Which drugs prevent migraine?")
     'Does topiramate prevent migraine?'
     """
     parsed = parse_question(question)
     before = parse_question(earlier)
     if parsed.needs_english or not (before.conditions or before.drugs):
         return question
-    text = plain_text(question)
-    names = names_of(text)
-    takers = _find_taken(text, names) if before.kind in _ON_TAKERS else []
+    text = normalise_question(question)
+    names = find_named_entities(text)
+    takers = _find_comedication(text, names) if before.kind in _ON_TAKERS else []
     taking = drop_repeats(name.name for name in takers)
     own = tuple(name for name in (*parsed.drugs, *parsed.drug_classes) if name not in taking)
     drugs = (*before.drugs, *before.drug_classes)
@@ -435,7 +435,7 @@ def stand_alone(question: str, earlier: str) -> str:
         return _restate(before, replace(parsed, drugs=others, taking=taking), people if is_background else [])
     stem_of_question = question.strip().rstrip("?!. ")
     if has_own or (parsed.kind == "harm" and (own or drugs)):  # about a drug, in any context
-        keys = {token.key for token in tokens(question)}
+        keys = {token.key for token in split_tokens(question)}
         refers_back = not keys.isdisjoint(get_question_words("drugs named before"))
         is_whole = own or not drugs or (has_own and not refers_back)
         return question if is_whole else f"{stem_of_question} ({' and '.join(drugs)})?"
@@ -456,7 +456,7 @@ def lacks_question(text: str, names: Iterable[NamedEntity]) -> bool:
     """Whether a question says nothing but names and populations: "and in children?"."""
     covered = _mask_spans(text, [*_find_phrases(text), *(name[1:3] for name in names)])
     words = "".join(" " if is_covered else letter for letter, is_covered in zip(text, covered, strict=True))
-    return {token.key for token in tokens(words)} <= {*get_question_words("says nothing")}
+    return {token.key for token in split_tokens(words)} <= {*get_question_words("says nothing")}
 
 
 def _restate(before: Question, follow_up: Question, people: Sequence[str]) -> str:
@@ -503,7 +503,7 @@ def _restate(before: Question, follow_up: Question, people: Sequence[str]) -> st
 
 def follow_up(questions: Iterable[str]) -> str:
     """Complete the last question of a conversation with context from earlier ones; empty if there is none."""
-    return reduce(lambda before, question: stand_alone(question, before) if before else question, questions, "")
+    return reduce(lambda before, question: complete_follow_up(question, before) if before else question, questions, "")
 
 
 def preprocess_query(question: str) -> str:
@@ -532,10 +532,10 @@ def parse_query(source: str, query: str) -> Question:
     return parsed
 
 
-def wider_queries(query: str) -> Iterator[str]:
+def widen_query(query: str) -> Iterator[str]:
     """Yield ever broader queries, dropping one by one the parts that name neither a condition nor a drug.
 
-    >>> list(wider_queries("acromegaly AND flares AND children"))
+    >>> list(widen_query("acromegaly AND flares AND children"))
     ['acromegaly AND flares', 'acromegaly']
     """
     units = parse_units(normalise_text(query))
@@ -575,7 +575,7 @@ def speaks_of(text: str, population: str) -> bool:
     return _load_patterns("populations.tsv")[population].search(text) is not None
 
 
-def routes_in(text: str) -> tuple[str, ...]:
+def find_routes(text: str) -> tuple[str, ...]:
     """List the routes of administration in a text, as named in `routes.tsv`, each once."""
     return tuple(dict.fromkeys(route.name for route in _find_routes(text)))
 
@@ -598,19 +598,19 @@ def _say_without(match: re.Match[str]) -> str:
     word = (match[1] or match[2]).lower()
     forms = (word, f"{word}s", word.removesuffix("al"), f"{word.removesuffix('al')}es")
     classes_or_drugs = (canonical_class(form) or canonical_drug(form) for form in forms)
-    name = next(filter(None, [*classes_or_drugs, *routes_in(word)]), None)
+    name = next(filter(None, [*classes_or_drugs, *find_routes(word)]), None)
     within = [*find_known_conditions(match.string), *find_drug_classes(match.string)]
     is_a_name = any(mention.start <= match.start() < match.end() < mention.end for mention in within)
     return match[0] if name is None or is_a_name else f"without {name}"
 
 
-def plain_text(question: str) -> str:
+def normalise_question(question: str) -> str:
     """Normalise a question, with "not" as a word of its own: can't, non-hormonal, steroid-free."""
     text = normalise_text(question).replace("cannot", "can not").replace("an't ", "an not ").replace("n't ", " not ")
     return _WITHOUT.sub(_say_without, text)
 
 
-def names_of(text: str) -> list[NamedEntity]:
+def find_named_entities(text: str) -> list[NamedEntity]:
     """Find the drugs, classes, conditions and routes in a question, in order, without overlaps.
 
     A goal ("quit smoking") counts as its condition; words for patients count if no other condition is named.
@@ -640,7 +640,7 @@ def _find_question_conditions(
     text: str, known_conditions: Sequence[Mention], medicines: Sequence[Mention], classes: Sequence[Mention]
 ) -> list[Mention]:
     """List the conditions in a question by their usual names: named or described, goals, or else words for patients."""
-    goals = [goal for goal in find_deeds(text) if not any(_is_part(known, [goal]) for known in known_conditions)]
+    goals = [goal for goal in find_deeds(text) if not _is_whole_of_any(goal, known_conditions)]
     general = text  # "drug for sciatica" reveals a condition, "gabapentin for" would not
     for medicine in medicines:
         size = len(medicine.text)
@@ -654,6 +654,11 @@ def _find_question_conditions(
     return conditions
 
 
+def _is_whole_of_any(goal: Mention, mentions: Iterable[Mention]) -> bool:
+    """Whether a goal ("quit smoking") holds a condition that is named in it."""
+    return any(_is_part(mention, [goal]) for mention in mentions)
+
+
 def _is_part(mention: Mention, wholes: Iterable[Mention]) -> bool:
     """Whether a mention lies in a longer one: "cocaine" in "cocaine-related disorders"."""
     for whole in wholes:
@@ -663,14 +668,14 @@ def _is_part(mention: Mention, wholes: Iterable[Mention]) -> bool:
     return False
 
 
-def _find_taken(text: str, names: Sequence[NamedEntity]) -> list[NamedEntity]:
+def _find_comedication(text: str, names: Sequence[NamedEntity]) -> list[NamedEntity]:
     """List drugs that people are said to take already: "patients on warfarin and aspirin", "while taking lithium"."""
-    taken = list[NamedEntity]()
+    comedication = list[NamedEntity]()
     for name in names:
-        is_joined = bool(taken) and text[taken[-1].end : name.start].strip().lower() == "and"
+        is_joined = bool(comedication) and text[comedication[-1].end : name.start].strip().lower() == "and"
         if name.kind == "drug" and (is_joined or _TAKES.search(text[: name.start])):
-            taken.append(name)
-    return taken
+            comedication.append(name)
+    return comedication
 
 
 def _hide_takers(text: str, comedication: Sequence[NamedEntity]) -> str:
@@ -704,7 +709,7 @@ def is_query(text: str) -> bool:
     return bool(_OPERATOR.search(text)) and not is_question
 
 
-def parts_of(text: str) -> Iterator[str]:
+def split_parts(text: str) -> Iterator[str]:
     """Yield the parts of a question, each in place, the rest blank: "…, and which of them failed?" is a second part."""
     opening = "|".join(get_question_words("opening"))
     joint = rf"(?:[,;.?!]|\band|\bbut)\s+(?:(?:and|but|also)\s+)?(?=(?:{opening})\b)"
@@ -721,7 +726,7 @@ def _classify_parts(text: str, names: Sequence[NamedEntity]) -> Iterator[tuple[G
     if is_query(text):
         yield Guess("prevent" if PREVENTION_WORD.search(text) else "treat", 1.0, "other"), 0
         return
-    for part in parts_of(_ASIDE.sub("?", text)):
+    for part in split_parts(_REMARK.sub("?", text)):
         own = [name for name in names if part[name.start : name.end].strip()]
         yield classify_question(part, own), len(part) - len(part.lstrip())
 

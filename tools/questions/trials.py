@@ -9,11 +9,12 @@ from collections.abc import Sequence
 from typing import Literal
 
 from ..lexicon import condition_synonyms
-from ..lexicon.conditions import find_known_conditions, is_in_mesh
+from ..lexicon.conditions import find_known_conditions, is_in_mesh, list_title_words
 from ..lexicon.matching import content_words, cue_list
 from .question import Question
 
-MOST_NAMES = 16  # of a condition: Europe PMC takes queries by GET
+MOST_NAMES = 24  # of a condition: Europe PMC takes queries by GET
+RANDOMISED_ALONE = '"randomized controlled trial"[pt]'
 KINDS_OF_STUDIES = (
     '("randomized controlled trial"[pt] OR "meta-analysis"[pt] OR "systematic review"[pt]'
     " OR randomized[tiab] OR randomised[tiab] OR placebo[tiab])"
@@ -57,24 +58,45 @@ def write_trial_query(question: Question, field: Literal["ti", "tiab"] = "ti") -
     >>> write_trial_query(parse_question("Which drugs prevent diabetes insipidus?")).partition(" AND (")[0]
     '((diabetes[ti] AND insipidus[ti]) OR "diabetes insipidus"[majr])'
     """
-    names = [write_names(_choose_names(name, question), field) for name in question.conditions]
+    names = [write_names(*_choose_names(name, question), field) for name in question.conditions]
     return f"{' AND '.join(names)}{_WITH_KINDS}" if all(names) and names else ""
 
 
-def _choose_names(condition: str, question: Question) -> list[str]:
-    """Return a condition's names; if the question's own says more than the usual one, only those as narrow."""
+def narrow_to_randomised(query: str) -> str:
+    """Narrow a query for trials and reviews to what is indexed as a randomised trial.
+
+    >>> narrow_to_randomised(f"gout[ti] AND {KINDS_OF_STUDIES}")
+    'gout[ti] AND "randomized controlled trial"[pt]'
+    """
+    return query.replace(KINDS_OF_STUDIES, RANDOMISED_ALONE)
+
+
+def _choose_names(condition: str, question: Question) -> tuple[list[str], tuple[str, ...]]:
+    """Return a condition's names and what else tells it in titles.
+
+    If the question's own name says more than the usual one, only names as narrow are returned.
+    """
     usual = set(_list_telling_words(condition))
     names = condition_synonyms(condition)
     for mention in find_known_conditions(question.text):
         own = _list_telling_words(mention.text)
         if mention.name == condition and set(own) > usual:
-            return [" ".join(own), *(name for name in names if set(_list_telling_words(name)) > set(own))]
-    return [*names]
+            narrow = [name for name in names if set(_list_telling_words(name)) > set(own)]
+            return [" ".join(own), *narrow], list_title_words(mention.text)
+    return [*names], list_title_words(condition)
 
 
-def write_names(names: Sequence[str], field: str) -> str:
-    """Write the alternatives of names as words in a field; a name that holds all words of another is left out."""
+def write_names(names: Sequence[str], in_titles: Sequence[str], field: str) -> str:
+    """Write the alternatives of names as words in a field; a name that holds all words of another is left out.
+
+    Args:
+        names: of a condition, the common one first.
+        in_titles: what else tells it, in titles alone.
+        field: see `write_trial_query`.
+    """
     by_words = {frozenset(parts): parts for parts in map(_list_telling_words, names) if parts}
+    if field == "ti":
+        by_words |= {frozenset(phrase.split()): tuple(phrase.split()) for phrase in in_titles}
     groups: list[str] = []
     for words, parts in by_words.items():
         is_longer = any(other < words for other in by_words)

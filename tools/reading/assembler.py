@@ -39,7 +39,7 @@ from .arm_sizes import INERT, find_arm_sizes
 from .contrast import UNNAMED
 from .document import Document
 from .holding import hold_to_passage, is_compared, is_unlikely_failure
-from .numbers import effect_sizes
+from .numbers import find_effect_sizes
 from .reading import Comparator, Effect, OutcomeKind, Reading
 from .sections import is_full_text
 from .text import says
@@ -50,9 +50,9 @@ UNKNOWN = "another treatment"
 """Names of arms that a reader tells the kind of, and no more."""
 COMPLICATION = "a complication of "
 """Before the condition that a record was read for, where its own is a complication of that."""
-ASIDE = "something else in people with "
+ELSEWHERE = "something else in people with "
 """Before the condition that a record was read for, where its own is none of that."""
-NOT_READ = (
+UNREAD_FIELDS = (
     "aim", "people", "blinded", "randomised", "analysed", "conclusion", "trial", "follow_up", "setting", "country",
     "funding", "layout", "dose", "n", "outcome", "subgroup", "basis", "time_point", "analysis_set", "margin",
 )  # fmt: skip
@@ -86,27 +86,32 @@ class _Result(NamedTuple):
 def assemble_study(readings: Sequence[Reading], document: Document) -> Study:
     """Assemble the study of a record from one reader's readings of it for one condition, one a drug, one at least."""
     first = readings[0]
-    held = [hold_to_passage(reading, document) for reading in readings]
-    readings = [each.reading for each in held]
-    partners = {each.reading.drug: each.partners for each in held}
+    held_readings = [hold_to_passage(reading, document) for reading in readings]
+    readings = [result.reading for result in held_readings]
+    partners = {result.reading.drug: result.partners for result in held_readings}
     reader = _READERS.get(first.reader, "small_reader")
-    own = {
-        reading.drug: _find_arm(reading, readings, partners[reading.drug])
-        for reading in readings
-        if reading.role in _IN_ARMS
-    }
-    results = [
-        _Result(reading, own[reading.drug], _find_other(reading, readings, own))
-        for reading in readings
-        if is_compared(reading)
-    ]
+    own = {}
+    for reading in readings:
+        if reading.role in _IN_ARMS:
+            own[reading.drug] = _find_arm(reading, readings, partners[reading.drug])
+    results = []
+    for reading in readings:
+        if is_compared(reading):
+            results.append(_Result(reading, own[reading.drug], _find_other(reading, readings, own)))
     others = [result.versus for result in results if result.versus is not None]
     linked = {arm.name for arm in others} | {result.arm.name for result in results}
     alone = [reading for reading in readings if reading.role == "comparator" and reading.effect != "not_reported"]
     loose = [_Result(reading, own[reading.drug], None) for reading in alone if own[reading.drug].name not in linked]
     sizes = find_arm_sizes(document)
-    arms = {arm.name: _size_arm(arm, sizes) for arm in (*own.values(), *others)}
+    arms = {arm.name: _set_arm_size(arm, sizes) for arm in (*own.values(), *others)}
     is_whole = len(arms) <= TWO_ARMS and not sizes and not _has_further_arm(document, arms.values())
+    comparisons: list[Comparison] = []
+    for result in results:
+        comparisons += _compare(result, is_whole=is_whole)
+    comparisons += [_leave_open(result) for result in loose if result.reading.kind in _ENDPOINTS]
+    views: list[StatedView] = []
+    for reading in readings:
+        views += _find_views(reading, document)
     return Study(
         key=first.key or document.title or "unknown",
         reader=reader,
@@ -117,12 +122,9 @@ def assemble_study(readings: Sequence[Reading], document: Document) -> Study:
         design=first.design,
         background=tuple(reading.drug for reading in readings if reading.role == "background"),
         arms=tuple(arms.values()),
-        comparisons=(
-            *(row for result in results for row in _compare(result, is_whole=is_whole)),
-            *(_leave_open(result) for result in loose if result.reading.kind in _ENDPOINTS),
-        ),
-        statements=tuple(view for reading in readings for view in _find_views(reading, document)),
-        not_read=NOT_READ,
+        comparisons=tuple(comparisons),
+        statements=tuple(views),
+        not_read=UNREAD_FIELDS,
     )
 
 
@@ -137,17 +139,19 @@ def _find_arm(reading: Reading, readings: Sequence[Reading], joined: Sequence[st
 
 def _has_further_arm(document: Document, arms: Iterable[Arm]) -> bool:
     """Whether a sentence on randomisation names drugs that are in none of the arms."""
-    known = {drug for arm in arms for drug in arm.drugs}
+    in_arms: set[str] = set()
+    for arm in arms:
+        in_arms.update(arm.drugs)
     for sentence in document.sentences:
         if sentence.start < document.offset or not says("randomised", document.whole[sentence.start : sentence.end]):
             continue
-        named = {name for name, first, last in document.drugs if sentence.start <= first and last <= sentence.end}
-        if known & named and named - known:
+        randomised = {name for name, first, last in document.drugs if sentence.start <= first and last <= sentence.end}
+        if in_arms & randomised and randomised - in_arms:
             return True
     return False
 
 
-def _size_arm(arm: Arm, sizes: Mapping[frozenset[str], int]) -> Arm:
+def _set_arm_size(arm: Arm, sizes: Mapping[frozenset[str], int]) -> Arm:
     """Give an arm its people, where the record writes them beside its name."""
     is_inert = arm.role in ("placebo", "none")
     size = sizes.get(INERT if is_inert else frozenset(arm.drugs)) if is_inert or arm.drugs else None
@@ -165,15 +169,15 @@ def _find_other(reading: Reading, readings: Sequence[Reading], own: Mapping[str,
     if reading.comparator != "active":
         return None
     if reading.against:
-        return own.get(reading.against) or _name_arm(reading.against)
+        return own.get(reading.against) or _make_named_arm(reading.against)
     for role in ("comparator", "tested"):
         rivals = [other for other in readings if other.role == role and other.drug != reading.drug and other.alone]
         if rivals:
-            return own[rivals[0].drug] if len(rivals) == 1 else _name_arm(UNKNOWN)
-    return _name_arm(UNKNOWN)
+            return own[rivals[0].drug] if len(rivals) == 1 else _make_named_arm(UNKNOWN)
+    return _make_named_arm(UNKNOWN)
 
 
-def _name_arm(name: str) -> Arm:
+def _make_named_arm(name: str) -> Arm:
     """Return the arm of an active comparator by its name, which may be of several drugs."""
     drugs = tuple(dict.fromkeys(mention.name for mention in find_drugs(name)))
     return Arm(name=name, role="drug" if drugs else "unknown", drugs=drugs)
@@ -194,7 +198,7 @@ def _compare(result: _Result, *, is_whole: bool) -> Iterator[Comparison]:
         against="arm" if versus else loose,
         endpoint=_ENDPOINTS[reading.kind],
         primary={"met": True, "not_met": favours == "neither" or None}.get(reading.primary),
-        condition=_find_aside(reading),
+        condition=_find_other_condition(reading),
         favours=favours,
         significant=significant,
         equivalence="shown" if reading.non_inferior else None,
@@ -213,16 +217,16 @@ def _compare(result: _Result, *, is_whole: bool) -> Iterator[Comparison]:
 def _leave_open(result: _Result) -> Comparison:
     """Return the comparison of an active control of which it is not told whose control it is: it says nothing of it."""
     reading = result.reading
-    condition = _find_aside(reading)
+    condition = _find_other_condition(reading)
     passage = find_passage(reading)
     endpoint = _ENDPOINTS[reading.kind]
     return Comparison(arm=result.arm.name, against="unstated", endpoint=endpoint, condition=condition, passage=passage)
 
 
-def _find_aside(reading: Reading) -> str | None:
+def _find_other_condition(reading: Reading) -> str | None:
     """Return on what else a result is; None if it is on the condition that the record was read for, or a part of it."""
     if reading.match == "broader" or "other" in (reading.match, reading.indication):
-        return f"{ASIDE}{reading.condition}"
+        return f"{ELSEWHERE}{reading.condition}"
     return f"{COMPLICATION}{reading.condition}" if "complication" in (reading.match, reading.indication) else None
 
 
@@ -242,7 +246,7 @@ def find_passage(reading: Reading) -> StudyPassage | None:
 
 def find_estimate(text: str, drug: str) -> Estimate | None:
     """Find a drug's effect size in a passage, the first with an interval or a p value; None if there is none."""
-    for size in effect_sizes(Document.cut("", text).lines, drug):
+    for size in find_effect_sizes(Document.cut("", text).lines, drug):
         if size.ci_low is not None or size.p is not None:
             return Estimate(measure=size.measure, value=size.value, low=size.ci_low, high=size.ci_high, p=size.p)
     return None
@@ -262,7 +266,7 @@ def _find_views(reading: Reading, document: Document) -> Iterator[StatedView]:
         is_stated = says == "works" or is_mentioned
     if is_stated:
         basis: ResultBasis = "cited" if is_mentioned else "judgement"
-        condition = _find_aside(reading)
+        condition = _find_other_condition(reading)
         yield StatedView(drug=reading.drug, says=says, basis=basis, condition=condition, passage=passage)
 
 

@@ -7,9 +7,9 @@ from functools import lru_cache
 from ..lexicon import find_drugs
 from ..lexicon.drugs import is_class_member
 from ..lexicon.matching import cue_regex
-from ..lexicon.tree import relation_of
+from ..lexicon.tree import find_relation
 from .document import Document, Sentence
-from .numbers import figures, is_of_other_arm
+from .numbers import is_of_other_arm, list_figures
 from .reading import QuotedPassage
 from .sections import is_full_text
 from .text import plain, says
@@ -38,7 +38,7 @@ _THAN = re.compile(
 _WORDS_BEFORE = 2  # between "than" and a drug: "than with oral"
 UNNAMED = "another drug"
 """A partner of a combination that is not named."""
-Named = tuple[str, int, int]
+DrugSpan = tuple[str, int, int]
 """A drug and its offsets in a passage."""
 
 
@@ -58,16 +58,16 @@ class PassageContrast:
     ('ethinylestradiol',)
     """
 
-    def __init__(self, text: str, drugs: Sequence[Named] | None = None) -> None:
+    def __init__(self, text: str, drugs: Sequence[DrugSpan] | None = None) -> None:
         self.text = plain(text)
-        found = [(mention.name, mention.start, mention.end) for mention in find_drugs(self.text)]
-        self.drugs = sorted({*found, *(drugs or ())}, key=lambda drug: (drug[1], -drug[2]))
+        spans = [(mention.name, mention.start, mention.end) for mention in find_drugs(self.text)]
+        self.drugs = sorted({*spans, *(drugs or ())}, key=lambda drug: (drug[1], -drug[2]))
 
     @classmethod
-    def of(cls, passages: Sequence[QuotedPassage], document: Document) -> "PassageContrast":
+    def of_passages(cls, passages: Sequence[QuotedPassage], document: Document) -> "PassageContrast":
         """Return the passages of a reading as one text, with the drugs that the record names there."""
         text = ""
-        drugs = list[Named]()
+        drugs = list[DrugSpan]()
         for passage in passages:
             shift = len(text) - passage.start
             if not is_full_text(passage.section):
@@ -93,11 +93,11 @@ class PassageContrast:
             sentence.document.whole[start:end], [(name, first - start, last - start) for name, first, last in inside]
         )
 
-    def names(self, drug: str) -> bool:
+    def mentions(self, drug: str) -> bool:
         """Whether it names a drug."""
         return any(name == drug for name, _, _ in self.drugs)
 
-    def names_class_of(self, drug: str) -> bool:
+    def mentions_class_of(self, drug: str) -> bool:
         """Whether it names a class that a drug belongs to."""
         return any(is_class_member(drug, name) for name, *_ in Document.cut("", self.text).classes)
 
@@ -106,23 +106,23 @@ class PassageContrast:
         if says("nothing", self.text):
             return ()
         for cue in cue_regex("compared with", __package__).finditer(self.text):
-            named = self._take_listed(cue.end())
-            if named and drug not in named:
-                return tuple(dict.fromkeys(named))
+            rivals = self._take_listed(cue.end())
+            if rivals and drug not in rivals:
+                return tuple(dict.fromkeys(rivals))
         return ()
 
     def _take_listed(self, start: int, listing: re.Pattern[str] = _LISTING) -> list[str]:
         """Take the drugs from an offset on, as long as only words that join or list drugs stand between them."""
-        found = list[str]()
+        listed = list[str]()
         for name, first, last in self.drugs:
             if first < start:
                 continue
             between = self.text[start:first]
-            if not (listing.fullmatch(between) if found else len(between.split()) <= _WORDS_BEFORE):
+            if not (listing.fullmatch(between) if listed else len(between.split()) <= _WORDS_BEFORE):
                 break
-            found.append(name)
+            listed.append(name)
             start = last
-        return found
+        return listed
 
     def find_partners(self, drug: str) -> tuple[str, ...]:
         """Find the drugs joined with a drug wherever it is named: "A/B", "A plus B"; empty if it is named alone too."""
@@ -156,7 +156,7 @@ class PassageContrast:
 
         In a passage on this drug alone, also whether anything is said that it did not do.
         """
-        for start, end in self._own_clauses(drug):
+        for start, end in self._find_own_clauses(drug):
             clause = self.text[start:end]
             if says("reports nothing yet", clause) or says("not significantly", clause):
                 return True
@@ -171,20 +171,22 @@ class PassageContrast:
         is_alone = {name for name, _, _ in self.drugs} == {drug}
         return is_alone and says("did not work", self.text) is not None
 
-    def on(self, condition: str) -> "PassageContrast":
+    def limit_to(self, condition: str) -> "PassageContrast":
         """Return the clauses that are not on other conditions alone; the whole if it names no others."""
-        named = Document.cut("", self.text).conditions
-        kept = list[str]()
-        for start, end in self._clauses():
-            inside = {name for name, first, _ in named if start <= first < end}
+        conditions = Document.cut("", self.text).conditions
+        clauses = list[str]()
+        for start, end in self._split_clauses():
+            inside = {name for name, first, _ in conditions if start <= first < end}
             if not inside or condition in inside:
-                kept.append(self.text[start:end])
-        return PassageContrast("".join(kept)) if kept and {name for name, *_ in named} - {condition} else self
+                clauses.append(self.text[start:end])
+        return (
+            PassageContrast("".join(clauses)) if clauses and {name for name, *_ in conditions} - {condition} else self
+        )
 
     def is_on_other_conditions(self, condition: str) -> bool:
         """Whether it names conditions, and none that is the one asked about, a form of it, or what it is a form of."""
-        named = {name for name, *_ in Document.cut("", self.text).conditions}
-        return bool(named) and all(relation_of(name, condition) == "other" for name in named)
+        names = {name for name, *_ in Document.cut("", self.text).conditions}
+        return bool(names) and all(find_relation(name, condition) == "other" for name in names)
 
     def is_denied_for(self, condition: str) -> bool:
         """Whether a clause that names a condition says that the drug did not work there, as others do not.
@@ -193,22 +195,22 @@ class PassageContrast:
         >>> passage.is_denied_for("tension-type headache"), passage.is_denied_for("migraine")
         (True, False)
         """
-        named = Document.cut("", self.text).conditions
-        if {name for name, *_ in named} <= {condition}:
+        conditions = Document.cut("", self.text).conditions
+        if {name for name, *_ in conditions} <= {condition}:
             return False
-        for start, end in self._clauses():
-            inside = {name for name, first, _ in named if start <= first < end}
+        for start, end in self._split_clauses():
+            inside = {name for name, first, _ in conditions if start <= first < end}
             if inside == {condition} and says("did not work", self.text[start:end]):
                 return True
         return False
 
-    def _own_clauses(self, drug: str) -> Iterator[tuple[int, int]]:
+    def _find_own_clauses(self, drug: str) -> Iterator[tuple[int, int]]:
         """Yield the offsets of the clauses that name a drug; of all if none does."""
-        for start, end in self._clauses():
-            if not self.names(drug) or any(name == drug and start <= first < end for name, first, _ in self.drugs):
+        for start, end in self._split_clauses():
+            if not self.mentions(drug) or any(name == drug and start <= first < end for name, first, _ in self.drugs):
                 yield start, end
 
-    def _clauses(self) -> Iterator[tuple[int, int]]:
+    def _split_clauses(self) -> Iterator[tuple[int, int]]:
         start = 0
         for end in [*(mark.start() for mark in _CLAUSE.finditer(self.text)), len(self.text)]:
             yield start, end
@@ -216,7 +218,7 @@ class PassageContrast:
 
     def is_guarded(self, drug: str) -> bool:
         """Whether a clause that names a drug tells its effect in guarded words: "may help", "promising"."""
-        clauses = [self.text[start:end] for start, end in self._own_clauses(drug)]
+        clauses = [self.text[start:end] for start, end in self._find_own_clauses(drug)]
         return any(says("told with a guard", clause) for clause in clauses)
 
     def is_rival(self, drug: str) -> bool:
@@ -231,7 +233,7 @@ class PassageContrast:
         if is_lone:
             places = [first for _, first, _ in self.drugs]
             return bool(places) and all(_THAN.search(self.text[:place]) for place in places)
-        return self._stands_behind(drug, "compared with", _LISTING)
+        return self._is_behind_cue(drug, "compared with", _LISTING)
 
     def is_given_before(self, drug: str) -> bool:
         """Whether it names a drug behind "refractory to", "washout of" and the like alone: the result is another's.
@@ -242,9 +244,9 @@ class PassageContrast:
         >>> passage.is_given_before("methotrexate"), passage.is_given_before("baricitinib")
         (True, False)
         """
-        return self._stands_behind(drug, "given before", _WITHOUT_COMMA)
+        return self._is_behind_cue(drug, "given before", _WITHOUT_COMMA)
 
-    def _stands_behind(self, drug: str, cues: str, listing: re.Pattern[str]) -> bool:
+    def _is_behind_cue(self, drug: str, cues: str, listing: re.Pattern[str]) -> bool:
         """Whether a passage that names other drugs too names this one behind such a cue alone."""
         behind = list[int]()
         for cue in cue_regex(cues, __package__).finditer(self.text):
@@ -259,14 +261,18 @@ class PassageContrast:
 
     def _are_joined(self, places: Sequence[int]) -> bool:
         """Whether each of some drugs is joined with the one before or behind it."""
-        pairs = [[at - 1, at] for at in places]
-        return all(any(0 <= at < len(self.drugs) - 1 and self._is_joined(at) for at in pair) for pair in pairs)
+        return all(self._is_joined_there(place) for place in places)
+
+    def _is_joined_there(self, place: int) -> bool:
+        """Whether a drug is joined with the one before or behind it; `place` counts the drugs of the passage."""
+        last = len(self.drugs) - 1
+        return any(0 <= at < last and self._is_joined(at) for at in (place - 1, place))
 
     def is_on_others(self, drug: str) -> bool:
         """Whether it names other drugs, and neither the drug nor a class that it belongs to."""
-        if not self.drugs or self.names(drug):
+        if not self.drugs or self.mentions(drug):
             return False
-        return not self.names_class_of(drug)
+        return not self.mentions_class_of(drug)
 
     def list_figures(self, drug: str) -> list[str]:
         """List the figures in the order written; none if it names another drug, and none that is placebo's."""
@@ -281,15 +287,15 @@ def drop_other_arms(text: str) -> list[str]:
     >>> drop_other_arms("Attacks fell in 44.1% of those on it and in placebo 24.2% (p<0.001).")
     ['44.1%', 'p<0.001']
     """
-    kept = list[str]()
+    own_figures = list[str]()
     start = 0
     written = plain(text)
-    for figure in figures(written):
+    for figure in list_figures(written):
         place = re.compile(re.escape(figure).replace(r"\ ", r"\s+")).search(written, start)
         if place is None:
-            kept.append(figure)
+            own_figures.append(figure)
             continue
         start = place.end()
         if not is_of_other_arm(written, place.start(), place.end(), ()):
-            kept.append(figure)
-    return kept
+            own_figures.append(figure)
+    return own_figures

@@ -99,8 +99,8 @@ class Correction(BaseModel, frozen=True, extra="forbid"):
     @property
     def word(self) -> str:
         """What is said, to compare with what others say; reasons and notes may differ."""
-        said: dict[Change, JsonValue] = {"stance": self.says and self.says.value, "field": self.value}
-        return json.dumps(said.get(self.change), sort_keys=True)
+        by_change: dict[Change, JsonValue] = {"stance": self.says and self.says.value, "field": self.value}
+        return json.dumps(by_change.get(self.change), sort_keys=True)
 
     @property
     def by(self) -> str:
@@ -123,13 +123,13 @@ class CorrectionBook:
     """Corrections by subject, as they count. An empty one changes nothing."""
 
     def __init__(self, corrections: Iterable[Correction] = ()) -> None:
-        self.all = tuple(sorted(corrections, key=lambda each: (each.at, each.who)))
+        self.all = tuple(sorted(corrections, key=lambda correction: (correction.at, correction.who)))
         latest: dict[tuple[str, ...], dict[str, Correction]] = {}
-        for each in self.all:
-            of_person = latest.setdefault(each.subject, {})
-            of_person.pop(each.who, None)
-            if not each.withdrawn:
-                of_person[each.who] = each
+        for correction in self.all:
+            of_person = latest.setdefault(correction.subject, {})
+            of_person.pop(correction.who, None)
+            if not correction.withdrawn:
+                of_person[correction.who] = correction
         self._rulings = [Ruling(tuple(words.values())) for words in latest.values() if words]
         self._by_record: dict[str, list[Ruling]] = {}
         for ruling in self._rulings:
@@ -149,9 +149,11 @@ class CorrectionBook:
         """All that counts or is in dispute."""
         return list(self._rulings)
 
-    def on_conditions(self, conditions: Sequence[str]) -> "CorrectionBook":
+    def select_conditions(self, conditions: Sequence[str]) -> "CorrectionBook":
         """Return those that concern a question on these conditions."""
-        return CorrectionBook(each for each in self.all if not each.condition or each.condition in conditions)
+        return CorrectionBook(
+            correction for correction in self.all if not correction.condition or correction.condition in conditions
+        )
 
     def find(self, change: Change, names: Iterable[str], conditions: Sequence[str], drug: str = "") -> list[Ruling]:
         """Return the rulings of one kind on a record, by any of its names; those on its condition before general ones.
@@ -162,13 +164,11 @@ class CorrectionBook:
             conditions: those of the question.
             drug: only those on this drug; empty for all.
         """
-        found = [
-            ruling
-            for name in names
-            for ruling in self._by_record.get(name, ())
-            if _concerns(ruling.words[0], change, conditions, drug)
-        ]
-        return sorted(found, key=lambda ruling: not ruling.words[0].condition)
+        rulings: list[Ruling] = []
+        for name in names:
+            of_record = self._by_record.get(name, ())
+            rulings += [ruling for ruling in of_record if _concerns(ruling.words[0], change, conditions, drug)]
+        return sorted(rulings, key=lambda ruling: not ruling.words[0].condition)
 
     def find_stance(self, names: Iterable[str], conditions: Sequence[str], drug: str) -> Ruling | None:
         """Return what people say that a record says of a drug; None if nobody does."""
@@ -185,7 +185,9 @@ class CorrectionBook:
         if ruling is None:
             return None
         people = {word.who for word in ruling.words}
-        judges = {word.who for stance in self.find("stance", names, conditions) for word in stance.words}
+        judges: set[str] = set()
+        for stance in self.find("stance", names, conditions):
+            judges |= {word.who for word in stance.words}
         return ruling.words[-1] if judges <= people else None
 
     def drugs_of(self, names: Iterable[str], conditions: Sequence[str]) -> list[str]:
@@ -196,28 +198,28 @@ class CorrectionBook:
     def lets_count(self, name: str, drug: str, conditions: Sequence[str]) -> bool:
         """Whether people let a record's row on a drug count that a judge struck: they say so, or what it says."""
         stance = self.find_stance([name], conditions, drug)
-        is_read_by_people = stance is not None and stance.agreed is not None
-        return is_read_by_people or bool(self.find("count", [name], conditions, drug))
+        is_settled = stance is not None and stance.agreed is not None
+        return is_settled or bool(self.find("count", [name], conditions, drug))
 
     def find_aside(self, drug: str, conditions: Sequence[str]) -> Correction | None:
         """Return the word by which a drug is set aside; None if it is not."""
         ruling = next(iter(self.find("set aside", [""], conditions, drug)), None)
         return None if ruling is None else ruling.words[-1]
 
-    def added_records(self, conditions: Sequence[str]) -> list[Evidence]:
+    def list_added(self, conditions: Sequence[str]) -> list[Evidence]:
         """Return the records that people added for a question's conditions."""
         names = list(self._by_record)
         rulings = self.find("add", names, conditions)
         return [Evidence.model_validate(ruling.words[-1].value) for ruling in rulings]
 
-    def to_content(self) -> dict[str, Any]:
+    def write_content(self) -> dict[str, Any]:
         """Return it as JSON content, for a run's ledger."""
-        return {"corrections": [each.model_dump(mode="json", exclude_defaults=True) for each in self.all]}
+        return {"corrections": [correction.model_dump(mode="json", exclude_defaults=True) for correction in self.all]}
 
     @classmethod
     def from_content(cls, content: Mapping[str, Any]) -> "CorrectionBook":
         """Restore it from a run's ledger."""
-        return cls(Correction.model_validate(each) for each in content["corrections"])
+        return cls(Correction.model_validate(correction) for correction in content["corrections"])
 
 
 def _concerns(word: Correction, change: Change, conditions: Sequence[str], drug: str) -> bool:
@@ -225,7 +227,7 @@ def _concerns(word: Correction, change: Change, conditions: Sequence[str], drug:
     return word.change == change and is_of_question and drug in ("", word.drug)
 
 
-def corrections_beside(ledger: Path) -> Path:
+def find_corrections_file(ledger: Path) -> Path:
     """Return the file of corrections of the workspace that holds a ledger."""
     folder = ledger.parent
     return (folder.parent if folder.name == WORKSPACE_FOLDER else folder) / CORRECTIONS_FILE
@@ -246,11 +248,11 @@ def read_corrections(path: Path) -> CorrectionBook:
     except (OSError, UnicodeDecodeError) as error:
         why = getattr(error, "strerror", None) or "is not UTF-8"
         raise UsageError(f"{path}: cannot be read ({why})") from None
-    found = []
+    corrections = []
     for number, line in enumerate(lines, 1):
         if line.strip():
-            found.append(_parse_line(line, f"{path}, line {number}"))
-    return CorrectionBook(found)
+            corrections.append(_parse_line(line, f"{path}, line {number}"))
+    return CorrectionBook(corrections)
 
 
 def _parse_line(line: str, place: str) -> Correction:
@@ -287,7 +289,7 @@ def append_corrections(path: Path, corrections: Sequence[Correction]) -> None:
         raise UsageError(f"{path}: cannot be written ({error.strerror or error})") from None
 
 
-def name_person(given: str | None = None) -> str:
+def find_person(name_given: str | None = None) -> str:
     """Return who corrects: as given, by `WILLOWBARK_PERSON`, or by the system's user name.
 
     Raises:
@@ -295,7 +297,7 @@ def name_person(given: str | None = None) -> str:
     """
     from getpass import getuser  # noqa: PLC0415  reads the system's table of users
 
-    name = given or os.environ.get(_WHO)
+    name = name_given or os.environ.get(_WHO)
     if name is None:
         try:
             name = getuser()
@@ -307,6 +309,6 @@ def name_person(given: str | None = None) -> str:
     return name
 
 
-def now() -> datetime:
+def get_time() -> datetime:
     """Return the time of a correction, to the second (UTC)."""
     return datetime.now(UTC).replace(microsecond=0)

@@ -116,7 +116,7 @@ class CutCondition:
 
     name: tuple[int, ...]
     places: tuple[Place, ...]
-    is_known: bool
+    is_in_lexicon: bool
     """Whether the lexicon finds it in the record."""
 
 
@@ -134,17 +134,17 @@ class CutPair:
 
 def find_names(document: Document, drug: str = "") -> str:
     """Return a drug if the record has it in words that the lexicon does not find; else an empty text."""
-    is_known = not drug or any(name == drug for name, _, _ in document.drugs)
-    return "" if is_known or not any(find_literal(document, drug)) else drug
+    is_found = not drug or any(name == drug for name, _, _ in document.drugs)
+    return "" if is_found or not any(find_literal(document, drug)) else drug
 
 
 def cut_record(document: Document, pieces: Pieces, unknown: str = "") -> CutRecord:
     """Cut a record; `unknown` is a drug that it names and the lexicon does not find."""
-    drugs = _index_spans(document, _find_drugs(document, unknown))
+    drugs = _locate_spans(document, _find_drugs(document, unknown))
     names = tuple(dict.fromkeys(name for _, name in drugs.values()))
     places = {name: at for at, name in enumerate(names)}
-    conditions = _index_spans(document, document.conditions)
-    classes = _index_spans(document, document.classes)
+    conditions = _locate_spans(document, document.conditions)
+    classes = _locate_spans(document, document.classes)
     sentences = []
     for order, (first, last) in enumerate(document.spans):
         cut = [Sign.ZONE + ZONE_NAMES.index(document.zones[order])]
@@ -171,7 +171,7 @@ def cut_record(document: Document, pieces: Pieces, unknown: str = "") -> CutReco
             owners += [at] * len(own)
             at += 1
         sentences.append(CutSentence(order, document.zones[order], tuple(cut), tuple(owners)))
-    return CutRecord(tuple(_fit(sentences)), names)
+    return CutRecord(tuple(_fit_sentences(sentences)), names)
 
 
 def _find_drugs(document: Document, unknown: str) -> Iterator[tuple[str, int, int]]:
@@ -180,7 +180,7 @@ def _find_drugs(document: Document, unknown: str) -> Iterator[tuple[str, int, in
         yield from ((unknown, start, end) for start, end in find_literal(document, unknown))
 
 
-def _index_spans(document: Document, spans: Iterable[tuple[str, int, int]]) -> dict[int, tuple[int, str]]:
+def _locate_spans(document: Document, spans: Iterable[tuple[str, int, int]]) -> dict[int, tuple[int, str]]:
     """Return the index after the last piece and the name of each mention, by the index of its first piece."""
     indices: dict[int, tuple[int, str]] = {}
     for name, start, end in spans:
@@ -191,15 +191,15 @@ def _index_spans(document: Document, spans: Iterable[tuple[str, int, int]]) -> d
     return indices
 
 
-def _fit(sentences: Sequence[CutSentence]) -> list[CutSentence]:
+def _fit_sentences(sentences: Sequence[CutSentence]) -> list[CutSentence]:
     """Keep the sentences that tell most, in order: title, last one, results that name a drug, others that do."""
     last = len(sentences) - 1
 
     def rank(sentence: CutSentence) -> int:
         if sentence.order in (0, last):
             return 0 if sentence.order == 0 else 1
-        is_named = min(sentence.pieces) < 0
-        if is_named:
+        has_drug = min(sentence.pieces) < 0
+        if has_drug:
             return 2 if sentence.zone in "RC" else 3
         return 3 + _SOON[sentence.zone]
 
@@ -220,19 +220,19 @@ def cut_condition(record: CutRecord, view: View, pieces: Pieces) -> CutCondition
     """Find a view's condition in a cut record."""
     document = view.document
     owners = view.find_pieces("COND")
-    name = (Sign.CONDITION, *pieces.of_all(view.condition.split()))[:_NAME]
-    is_known = any(name == view.condition for name, _, _ in document.conditions)
-    return CutCondition(name, _place(record, owners), is_known)
+    name = (Sign.CONDITION, *pieces.cut_all(view.condition.split()))[:_NAME]
+    is_in_lexicon = any(name == view.condition for name, _, _ in document.conditions)
+    return CutCondition(name, _locate(record, owners), is_in_lexicon)
 
 
 def cut_pair(record: CutRecord, view: View, pieces: Pieces) -> CutPair:
     """Find a view's drug and condition in a cut record."""
     is_titled = bool(view.document.title) and {"DRUG", "COND"} <= set(view.sentences[0])
-    classes = _place(record, view.find_pieces("CLASS"))
-    return CutPair(cut_condition(record, view, pieces), place_drug(record, view.drug), classes, is_titled)
+    classes = _locate(record, view.find_pieces("CLASS"))
+    return CutPair(cut_condition(record, view, pieces), locate_drug(record, view.drug), classes, is_titled)
 
 
-def place_drug(record: CutRecord, drug: str) -> tuple[Place, ...]:
+def locate_drug(record: CutRecord, drug: str) -> tuple[Place, ...]:
     """Find a drug by its generic name in a cut record."""
     if drug not in record.drugs:
         return ()
@@ -241,26 +241,29 @@ def place_drug(record: CutRecord, drug: str) -> tuple[Place, ...]:
 
 def find_sign(record: CutRecord, sign: int) -> tuple[Place, ...]:
     """Find a piece in a cut record."""
-    return tuple(
-        Place(at, piece)
-        for at, sentence in enumerate(record.sentences)
-        for piece, value in enumerate(sentence.pieces)
-        if value == sign
-    )
+    places = []
+    for at, sentence in enumerate(record.sentences):
+        for piece, value in enumerate(sentence.pieces):
+            if value == sign:
+                places.append(Place(at, piece))
+    return tuple(places)
 
 
-def _place(record: CutRecord, owners: Iterable[int]) -> tuple[Place, ...]:
-    return tuple(sorted({place for owner in owners for place in record.places.get(owner, ())}))
+def _locate(record: CutRecord, owners: Iterable[int]) -> tuple[Place, ...]:
+    places: set[Place] = set()
+    for owner in owners:
+        places.update(record.places.get(owner, ()))
+    return tuple(sorted(places))
 
 
-def flag_pair(record: CutRecord, pair: CutPair) -> list[float]:
+def list_pair_flags(record: CutRecord, pair: CutPair) -> list[float]:
     """Return what is told of a pair by counting."""
     condition = pair.condition
     return [
         bool(pair.drug),
         bool(pair.classes),
         bool(condition.places),
-        condition.is_known,
+        condition.is_in_lexicon,
         math.log1p(len(pair.drug)),
         math.log1p(len(condition.places)) / 2,
         pair.is_titled,
@@ -268,7 +271,7 @@ def flag_pair(record: CutRecord, pair: CutPair) -> list[float]:
     ]
 
 
-def flag_sentences(record: CutRecord, pair: CutPair) -> Floats:
+def list_sentence_flags(record: CutRecord, pair: CutPair) -> Floats:
     """Return what is told of each sentence for a pair by counting."""
     flags = np.zeros((len(record.sentences), SENTENCE_FLAGS), np.float32)
     own = set(pair.drug)
@@ -292,17 +295,17 @@ def flag_sentences(record: CutRecord, pair: CutPair) -> Floats:
     return flags
 
 
-def flag_condition(record: CutRecord, condition: CutCondition) -> list[float]:
+def list_condition_flags(record: CutRecord, condition: CutCondition) -> list[float]:
     """Return what is told of a condition by counting."""
     sentences = {place.sentence for place in condition.places}
     zones = [record.sentences[at].zone for at in sentences]
-    is_beside_drug = any(min(record.sentences[at].pieces) < 0 for at in sentences)
+    is_near_drug = any(min(record.sentences[at].pieces) < 0 for at in sentences)
     return [
         *(zones.count(zone) / 4 for zone in ZONE_NAMES),
         bool(sentences),
         0 in sentences,
         len(record.sentences) - 1 in sentences,
         math.log1p(len(sentences)),
-        condition.is_known,
-        is_beside_drug,
+        condition.is_in_lexicon,
+        is_near_drug,
     ]

@@ -16,12 +16,22 @@ from ..lexicon import find_drug_classes, find_drugs
 from ..lexicon.codes import write_code_pattern
 from ..lexicon.conditions import find_known_conditions
 from .screening import is_prose, screen
-from .text import ZONES, SentenceRole, Token, heading_role, plain, says, sentence_spans, tokens_of, zone_features
+from .text import (
+    ZONES,
+    SentenceRole,
+    Token,
+    find_heading_role,
+    list_zone_features,
+    plain,
+    says,
+    split_spans,
+    split_tokens,
+)
 
-Made = TypeVar("Made")
-KEPT = 4096
+Result = TypeVar("Result")
+MOST_CACHED = 4096
 """Size of the document cache: more than an exhaustive run reads, so that each text is parsed once a run."""
-KEPT_WITH_WORDS = 512
+MOST_WITH_WORDS = 512
 """Documents, the latest used, that keep their words, in 24 MB; the others keep sentences and names, in 10 kB each."""
 _PEOPLE = frozenset("patient patients people those woman women man men child children adults subjects".split())
 _TREATED = frozenset("treatment therapy treat treating treated treats".split())
@@ -72,7 +82,7 @@ class Sentence:
     @property
     def signs(self) -> frozenset[str]:
         """Cues found in it: harm, induced, causes, less, not."""
-        return self.document.once(_signs_in, self.text)
+        return self.document.once(_find_signs, self.text)
 
     def has_as_population(self, start: int, end: int) -> bool:
         """Whether a condition at some offsets is what people already had: "diabetes patient", "treated it"."""
@@ -82,7 +92,7 @@ class Sentence:
         return has_it or after in (["patient"], ["patients"]) or not _TREATED.isdisjoint(before)
 
 
-def _signs_in(sentence: str) -> frozenset[str]:
+def _find_signs(sentence: str) -> frozenset[str]:
     return frozenset(name for name in _SIGNS if says(f"sign of {name}", sentence))
 
 
@@ -128,7 +138,7 @@ class Document:
         with _lock:
             _with_words[id(document)] = document
             _with_words.move_to_end(id(document))
-            least_used = _with_words.popitem(last=False)[1] if len(_with_words) > KEPT_WITH_WORDS else None
+            least_used = _with_words.popitem(last=False)[1] if len(_with_words) > MOST_WITH_WORDS else None
         if least_used is not None:
             least_used.drop_words()
         return document
@@ -138,24 +148,24 @@ class Document:
         for name in _WORDS:
             self.__dict__.pop(name, None)
 
-    def once(self, make: Callable[..., Made], *of: object) -> Made:
+    def once(self, make: Callable[..., Result], *of: object) -> Result:
         """Cache the result of a pure function that never returns None, by its hashable arguments."""
-        made: Made | None = self._made.get((make, *of))
-        if made is None:
-            made = self._made[make, *of] = make(*of)
-        return made
+        result: Result | None = self._made.get((make, *of))
+        if result is None:
+            result = self._made[make, *of] = make(*of)
+        return result
 
     @cached_property
     def tokens(self) -> list[Token]:
         """All tokens in order."""
-        return tokens_of(self._plain)
+        return split_tokens(self._plain)
 
     @cached_property
     def sentences(self) -> list[Sentence]:
         """The sentences in order, starting with the title if there is one."""
         spans = [(0, len(self._head.rstrip()))] if self._head else []
-        spans += sentence_spans(self._plain, self.offset)
-        found: list[Sentence] = []
+        spans += split_spans(self._plain, self.offset)
+        sentences: list[Sentence] = []
         at = 0
         headed = None
         begins = [token.start for token in self.tokens]
@@ -163,15 +173,15 @@ class Document:
             first = at
             at = bisect_left(begins, end, at)
             if start >= self.offset:
-                headed = heading_role(self._plain, start) or headed
-            found.append(Sentence(self, order, start, end, first, at, headed if start >= self.offset else "title"))
-        return found
+                headed = find_heading_role(self._plain, start) or headed
+            sentences.append(Sentence(self, order, start, end, first, at, headed if start >= self.offset else "title"))
+        return sentences
 
     @cached_property
     def lines(self) -> list[str]:
         """The sentences with punctuation and white space normalised."""
-        found = [" ".join(self._plain[sentence.start : sentence.end].split()) for sentence in self.sentences]
-        return [" ".join(plain(self.title).split()), *found[1:]] if self.title else found
+        lines = [" ".join(self._plain[sentence.start : sentence.end].split()) for sentence in self.sentences]
+        return [" ".join(plain(self.title).split()), *lines[1:]] if self.title else lines
 
     @property
     def body(self) -> list[str]:
@@ -181,17 +191,20 @@ class Document:
     @cached_property
     def zones(self) -> list[str]:
         """Zone letter of each sentence: T, A, B, M, R or C. Without a heading, a learned head predicts it."""
-        from ..lexicon.heads import heads  # noqa: PLC0415  # keeps weights and numpy out of start-up
+        from ..lexicon.heads import load_heads  # noqa: PLC0415  # keeps weights and numpy out of start-up
 
-        head = heads()["zone"]
-        headings = {each.headed for each in self.sentences} - {None, "title"}
+        head = load_heads()["zone"]
+        headings = {sentence.headed for sentence in self.sentences} - {None, "title"}
         trusted = {"title", *headings} if len(headings) >= 3 else {"title"}  # fewer do not make a structured abstract
-        found = [ZONES[each.headed] if each.headed and each.headed in trusted else "" for each in self.sentences]
+        zones = [
+            ZONES[sentence.headed] if sentence.headed and sentence.headed in trusted else ""
+            for sentence in self.sentences
+        ]
         for order, sentence in enumerate(self.sentences):
-            if not found[order]:
+            if not zones[order]:
                 words = [word for word in self.words[sentence.first : sentence.last] if word]
-                found[order] = head.best(zone_features(words, order, len(found)))
-        return found
+                zones[order] = head.choose_class(list_zone_features(words, order, len(zones)))
+        return zones
 
     @cached_property
     def names_primary_outcome(self) -> bool:
@@ -201,13 +214,14 @@ class Document:
     @cached_property
     def drugs(self) -> list[tuple[str, int, int]]:
         """Drugs mentioned, by name or by a research code: generic name, start and end character offset."""
-        named = [(drug.name, drug.start, drug.end) for drug in find_drugs(self.whole)]
-        patterns = [(drug, write_code_pattern(code)) for code, drug in self.codes]
-        coded = [(drug, *match.span()) for drug, pattern in patterns for match in pattern.finditer(self.whole)]
-        if not coded:
-            return named
-        taken = {start for _, start, _ in named}
-        return sorted([*named, *(mention for mention in coded if mention[1] not in taken)], key=itemgetter(1))
+        by_name = [(drug.name, drug.start, drug.end) for drug in find_drugs(self.whole)]
+        by_code: list[tuple[str, int, int]] = []
+        for code, drug in self.codes:
+            by_code += [(drug, *match.span()) for match in write_code_pattern(code).finditer(self.whole)]
+        if not by_code:
+            return by_name
+        starts = {start for _, start, _ in by_name}
+        return sorted([*by_name, *(mention for mention in by_code if mention[1] not in starts)], key=itemgetter(1))
 
     @cached_property
     def conditions(self) -> list[tuple[str, int, int]]:
@@ -223,32 +237,32 @@ class Document:
     def words(self) -> list[str]:
         """The tokens as used in features: numbers as `0`, p values as `P<` or `P>`, punctuation as empty words."""
         texts = [token.text for token in self.tokens]
-        found = list[str]()
+        words = list[str]()
         for at, word in enumerate(texts):
             if word in _SKIPPED or (word == "p" and texts[at + 1 : at + 2] and texts[at + 1] in _COMPARED):
-                found.append("")
+                words.append("")
             elif not word[0].isdecimal():
-                found.append(word)
+                words.append(word)
             elif (
                 at > 1 and texts[at - 2] == "p" and texts[at - 1] in _COMPARED and word.count(",") + word.count(".") < 2
             ):
-                found.append("P>" if texts[at - 1] in ">≥" or float(word.replace(",", ".")) > 0.05 else "P<")
+                words.append("P>" if texts[at - 1] in ">≥" or float(word.replace(",", ".")) > 0.05 else "P<")
             else:
-                found.append("00" if len(word) == 4 and word[:2] in ("19", "20") and "." not in word else "0")
-        return found
+                words.append("00" if len(word) == 4 and word[:2] in ("19", "20") and "." not in word else "0")
+        return words
 
     @cached_property
     def pieces(self) -> list[tuple[str, int, int]]:
         """The words with their offsets, split at hyphens so that `-induced` is apart from the drug."""
-        found: list[tuple[str, int, int]] = []
+        pieces: list[tuple[str, int, int]] = []
         for word, token in zip(self.words, self.tokens, strict=True):
             first, *rest = word.split("-")
             at = token.start
-            found.append((first, at, at + len(first) if rest else token.end))
+            pieces.append((first, at, at + len(first) if rest else token.end))
             for part in rest:
-                at = found[-1][2] + 1
-                found.append((part, at, at + len(part)))
-        return found
+                at = pieces[-1][2] + 1
+                pieces.append((part, at, at + len(part)))
+        return pieces
 
     @cached_property
     def begins(self) -> list[int]:
@@ -268,6 +282,6 @@ _with_words: OrderedDict[int, Document] = OrderedDict()
 _lock = threading.Lock()
 
 
-@lru_cache(maxsize=KEPT)
+@lru_cache(maxsize=MOST_CACHED)
 def _parse_once(title: str, text: str, types: tuple[str, ...], codes: tuple[tuple[str, str], ...]) -> Document:
     return Document(title, text, types, codes)

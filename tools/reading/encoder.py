@@ -35,7 +35,7 @@ class EncoderInput(NamedTuple):
     zones: list[str]
 
 
-def shown(view: View, pieces: Pieces) -> EncoderInput:
+def cut_view(view: View, pieces: Pieces) -> EncoderInput:
     """Cut a view to the encoder's input: title, end, sentences naming the drug, conclusions and results first.
 
     The condition's name comes first and other conditions keep their names, since names tell whether a condition is
@@ -43,30 +43,30 @@ def shown(view: View, pieces: Pieces) -> EncoderInput:
     """
     zones = view.document.zones
     last = len(view.sentences) - 1
-    named = [at for at, words in enumerate(view.sentences) if "DRUG" in words]
-    in_passing = len(named) <= 1 and all(at not in (0, last) and zones[at] != "C" for at in named)
+    with_drug = {at for at, words in enumerate(view.sentences) if "DRUG" in words}
+    in_passing = len(with_drug) <= 1 and all(at not in (0, last) and zones[at] != "C" for at in with_drug)
 
     def rank(at: int) -> int:
         if at in (0, last):
             return 0 if at == 0 else 1
-        return 3 + _SOON[zones[at]] if at not in named else 2 if zones[at] in "RC" else 3
+        return 3 + _SOON[zones[at]] if at not in with_drug else 2 if zones[at] in "RC" else 3
 
     longest = LONGEST_IN_PASSING if in_passing else LONGEST
-    whole = [Pieces.START, *[SIGNS["COND"], *pieces.of_all(view.condition.split())][:_NAME]]
+    whole = [Pieces.START, *[SIGNS["COND"], *pieces.cut_all(view.condition.split())][:_NAME]]
     room = longest - 1 - len(whole)
-    kept = dict[int, list[int]]()
+    pieces_of = dict[int, list[int]]()
     for at in sorted(range(len(zones)), key=rank):
-        found = [_ZONES[zones[at]], *pieces.of_all(view.spell(at))]
+        own = [_ZONES[zones[at]], *pieces.cut_all(view.spell(at))]
         if at in (0, last):
-            found = found[: room if kept else longest // 2]
-        if len(found) <= room:
-            kept[at] = found
-            room -= len(found)
-    orders = sorted(kept)
+            own = own[: room if pieces_of else longest // 2]
+        if len(own) <= room:
+            pieces_of[at] = own
+            room -= len(own)
+    orders = sorted(pieces_of)
     places = list[int]()
     for at in orders:
         places.append(len(whole))
-        whole += kept[at]
+        whole += pieces_of[at]
     return EncoderInput([*whole, Pieces.END], orders, places, [zones[at] for at in orders])
 
 
@@ -100,12 +100,12 @@ class Encoder:
         self._session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
         self.pieces = Pieces(json.loads(self._session.get_modelmeta().custom_metadata_map["vocabulary"]))
 
-    def of_view(self, view: View) -> States:
+    def encode(self, view: View) -> States:
         """Encode a record for one drug and one condition."""
-        seen = shown(view, self.pieces)
+        seen = cut_view(view, self.pieces)
         pieces = np.array(seen.pieces)
-        named = [np.flatnonzero(pieces == SIGNS[name]) for name in ("DRUG", "COND")]
-        parts = [np.zeros(1, np.int64), *named, np.array(seen.places, np.int64)]
+        signs = [np.flatnonzero(pieces == SIGNS[name]) for name in ("DRUG", "COND")]
+        parts = [np.zeros(1, np.int64), *signs, np.array(seen.places, np.int64)]
         picked = np.concatenate(parts)
         ends = np.cumsum([len(part) for part in parts])
         pooling = np.zeros((5, len(picked)), np.float32)  # each row computes a mean
@@ -118,7 +118,7 @@ class Encoder:
 
 
 @cache
-def encoder() -> Encoder:
+def load_encoder() -> Encoder:
     """Load the bundled encoder once."""
     with resources.as_file(resources.files(__package__).joinpath("encoder.onnx")) as path:
         return Encoder(path)  # a session keeps bytes that it is given, 22 MB

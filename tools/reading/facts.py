@@ -12,11 +12,11 @@ from functools import lru_cache
 from itertools import combinations, pairwise, product
 from typing import Literal, cast
 
-from ..lexicon.heads import Head, heads
+from ..lexicon.heads import Head, load_heads
 from ..lexicon.matching import cue_regex, read_table, split_names
 from .document import Document, Sentence
-from .numbers import figures, tells_figures
-from .participants import Number, numbers_of, settle_participants
+from .numbers import list_figures, tells_figures
+from .participants import Number, list_numbers, settle_participants
 from .reading import Design, StudyDesign
 from .text import Token, plain, says
 
@@ -47,16 +47,17 @@ class Facts:
     """Number of people or animals randomised or analysed; None: not reported."""
 
 
-def facts_of(document: Document) -> Facts:
+def find_facts(document: Document) -> Facts:
     """Predict a record's design and number of participants; of a title alone, only its types tell the design."""
     if not document.text.strip():
-        return Facts(_pooled_by_type(document) or "other", None)
-    known = heads()
-    learned = cast(Design, known["design"].best(design_features(document)))
+        return Facts(_find_pooled_design(document) or "other", None)
+    model_heads = load_heads()
+    learned = cast(Design, model_heads["design"].choose_class(list_design_features(document)))
     design = _settle_design(document, learned)
-    found = candidates(document, learned)
-    weight = weight_of(known["participants"]).get
-    best = max(found, key=lambda value: sum(weight(name, 0.0) for name in found[value]))
+    features_of = list_candidates(document, learned)
+    weight = map_weights(model_heads["participants"]).get
+    # Features keep their order: sums of floating-point numbers depend on it.
+    best = max(features_of, key=lambda value: sum(weight(name, 0.0) for name in features_of[value]))
     return Facts(design, settle_participants(document, None if best == NOT_REPORTED else best))
 
 
@@ -65,83 +66,88 @@ def _settle_design(document: Document, learned: Design) -> Design:
     if learned in _ANNOUNCED and has_no_result(document) and any(says("announces", line) for line in document.body):
         return "protocol"
     if learned in ("review", "other"):
-        return _pooled_by_type(document) or learned
+        return _find_pooled_design(document) or learned
     return learned
 
 
-def _pooled_by_type(document: Document) -> Design | None:
+def _find_pooled_design(document: Document) -> Design | None:
     """Return the design of a systematic review or meta-analysis by its publication types; None if they name neither."""
     return next((design for kind, design in _POOLED.items() if kind in document.types), None)
 
 
 def has_no_result(document: Document) -> bool:
     """Whether no sentence below the title gives a p value, a confidence interval, an effect size or a percentage."""
-    return not any(tells_figures(line) or figures(line) for line in document.body)
+    return not any(tells_figures(line) or list_figures(line) for line in document.body)
 
 
 @lru_cache(maxsize=2)
-def weight_of(head: Head) -> Mapping[str, float]:
+def map_weights(head: Head) -> Mapping[str, float]:
     """Map each feature of a one-class head to its weight; faster for sums of about forty."""
     return {name: float(head.weights[row, 0]) for name, row in head.rows.items()}
 
 
-def design_features(document: Document) -> list[str]:
+def list_design_features(document: Document) -> list[str]:
     """List words, word pairs and design cues, in part by where they stand, and publication types.
 
     Any drug is `DRUG`, as where the weights were learnt, so that no drug's name tells a design.
     """
-    found: list[str] = []
-    shown = [*document.words]
+    features: list[str] = []
+    words_shown = [*document.words]
     last = len(document.sentences) - 1
     starts = [token.start for token in document.tokens]
     for _, start, end in document.drugs:
         at = bisect_left(starts, start)
         after = bisect_left(starts, end)
         if starts[at : at + 1] == [start]:
-            shown[at:after] = ["DRUG", *[""] * (after - at - 1)]
+            words_shown[at:after] = ["DRUG", *[""] * (after - at - 1)]
     for order, sentence in enumerate(document.sentences):
-        words = [word for word in shown[sentence.first : sentence.last] if word]
+        words = [word for word in words_shown[sentence.first : sentence.last] if word]
         part = "t:" if sentence.headed == "title" else ""
-        found += [f"{part}{word}" for word in (*words, *map(" ".join, pairwise(words)))]
+        features += [f"{part}{word}" for word in (*words, *map(" ".join, pairwise(words)))]
         if not part:
-            found.append(f"^{' '.join(words[:2])}")
+            features.append(f"^{' '.join(words[:2])}")
             where = "e:" if order == last else "a:" if order <= 2 else None
-            found += [f"{where}{word}" for word in words] if where else []
-    found.append(f"#long{min(last + 1, 16) // 3}")
-    found += [*_signs(document), *(f"#type {kind}" for kind in document.types)]
-    return list(dict.fromkeys(found))
+            features += [f"{where}{word}" for word in words] if where else []
+    features.append(f"#long{min(last + 1, 16) // 3}")
+    features += [*_list_signs(document), *(f"#type {kind}" for kind in document.types)]
+    return list(dict.fromkeys(features))
 
 
 @lru_cache(maxsize=1)
-def _sign_words() -> dict[str, str]:
+def _load_sign_words() -> dict[str, str]:
     rows = read_table("facts_signs.tsv", __package__)
-    return {word: row["sign"] for row in rows for word in split_names(row["words"])}
+    signs: dict[str, str] = {}
+    for row in rows:
+        signs |= dict.fromkeys(split_names(row["words"]), row["sign"])
+    return signs
 
 
-def _signs(document: Document) -> Iterator[str]:
+def _list_signs(document: Document) -> Iterator[str]:
     """Yield the design cues in the title and anywhere, those absent, and pairs that occur together."""
-    words = _sign_words()
+    words = _load_sign_words()
     tokens = document.tokens
     counts = Counter[str]()
     titled = set[str]()
     for sentence in document.sentences:
         for at in range(sentence.first, sentence.last):
             text = tokens[at].text
-            sign = words.get(text) or (_random(tokens, at, sentence) if text.startswith("random") else None)
+            sign = words.get(text) or (_classify_random(tokens, at, sentence) if text.startswith("random") else None)
             if sign:
                 counts[sign] += 1
                 titled |= {sign} if sentence.headed == "title" else set()
     present = [*sorted(counts), *(f"!{sign}" for sign in _TELLING_BY_ABSENCE if sign not in counts)]
     yield from (f"#{sign}" for sign in present)
-    yield from (f"#{least}{sign}" for sign, count in counts.items() for least in (3, 7) if count >= least)
+    for sign, count in counts.items():
+        yield from (f"#{least}{sign}" for least in (3, 7) if count >= least)
     yield f"#most {max(('animal', 'human', 'cell'), key=lambda sign: counts[sign])}"
     yield from (f"#{one}&{other}" for one, other in combinations(present, 2))
     yield from (f"#t {sign}" for sign in titled)
     yield from (f"#t {one}&{other}" for one, other in combinations(sorted(titled), 2))
-    yield from (f"#t {one}&{other}" for one in sorted(titled) for other in present)
+    for one, other in product(sorted(titled), present):
+        yield f"#t {one}&{other}"
 
 
-def _random(tokens: Sequence[Token], at: int, sentence: Sentence) -> str | None:
+def _classify_random(tokens: Sequence[Token], at: int, sentence: Sentence) -> str | None:
     """Classify a "random…" word: this study was randomised, or it refers to other trials, effects or samples."""
     after = [token.text for token in tokens[at + 1 : at + 6]]
     before = {token.text for token in tokens[max(sentence.first, at - 3) : at]}
@@ -151,40 +157,41 @@ def _random(tokens: Sequence[Token], at: int, sentence: Sentence) -> str | None:
     return "other_trials" if elsewhere else "randomised"
 
 
-def candidates(document: Document, design: str) -> dict[int, list[str]]:
+def list_candidates(document: Document, design: str) -> dict[int, list[str]]:
     """List candidate numbers of participants with the features of each; 0 means "not reported"."""
-    found: dict[int, dict[str, None]] = {1: {}}
+    features_of: dict[int, dict[str, None]] = {1: {}}
     seen = Counter[int]()
     summed = set[int]()
     peopled: dict[int, None] = {}
     for order, sentence in enumerate(document.sentences):
-        mentions = list(numbers_of(document, sentence))
+        mentions = list(list_numbers(document, sentence))
         place = sentence.headed or f"at{min(4, 5 * order // len(document.sentences))}"
         for mention in mentions:
             seen[mention.value] += 1
             peopled |= {mention.value: None} if mention.people else {}
-            told = [place, *_around(document.words, mention, sentence)]
-            told += [f"people {place}"] if mention.people else []
-            found.setdefault(mention.value, {}).update(dict.fromkeys(told))
-        for value, told in _sums(document, sentence, mentions):
+            context = [place, *_list_context(document.words, mention, sentence)]
+            context += [f"people {place}"] if mention.people else []
+            features_of.setdefault(mention.value, {}).update(dict.fromkeys(context))
+        for value, features in _list_sums(document, sentence, mentions):
             summed.add(value)
-            found.setdefault(value, {}).update(dict.fromkeys(f"sum {name}" for name in (*told, place)))
-    for value, features in found.items():
+            of_sum = dict.fromkeys(f"sum {name}" for name in (*features, place))
+            features_of.setdefault(value, {}).update(of_sum)
+    for value, own_features in features_of.items():
         size = sum(edge <= value for edge in _EDGES)
-        told = [f"size{size}", f"{design} size{size}", f"times{min(seen[value], 4)}"]
-        told += ["largest", f"{design} largest"] if value == max(peopled, default=0) else []
-        told += ["adds up", f"adds up {value in peopled}"] if value in summed and value in seen else []
-        told += ["single"] if value == 1 else []
+        compared = [f"size{size}", f"{design} size{size}", f"times{min(seen[value], 4)}"]
+        compared += ["largest", f"{design} largest"] if value == max(peopled, default=0) else []
+        compared += ["adds up", f"adds up {value in peopled}"] if value in summed and value in seen else []
+        compared += ["single"] if value == 1 else []
         if value in peopled:
-            told += [f"above{min(sum(other > value for other in peopled), 3)}"]
-            told += ["foremost"] if value == next(iter(peopled)) else []
-        features.update(dict.fromkeys(told))
+            compared += [f"above{min(sum(other > value for other in peopled), 3)}"]
+            compared += ["foremost"] if value == next(iter(peopled)) else []
+        own_features.update(dict.fromkeys(compared))
     some = f"people{min(len(peopled), 3)}"
     nothing = ["none", f"none {design}", f"none {some}", f"none {design} {some}"]
-    return {NOT_REPORTED: nothing} | {value: list(features) for value, features in found.items()}
+    return {NOT_REPORTED: nothing} | {value: list(features) for value, features in features_of.items()}
 
 
-def _around(words: Sequence[str], mention: Number, sentence: Sentence) -> Iterator[str]:
+def _list_context(words: Sequence[str], mention: Number, sentence: Sentence) -> Iterator[str]:
     left = [word for word in words[max(sentence.first, mention.first - 8) : mention.first] if word][-5:]
     right = [word for word in words[mention.last : min(sentence.last, mention.last + 12)] if word][:7]
     yield "number"
@@ -199,30 +206,32 @@ def _around(words: Sequence[str], mention: Number, sentence: Sentence) -> Iterat
     yield from (f"s:{word}" for word in {*words[sentence.first : sentence.last]} if word.isalpha())
 
 
-def _sums(document: Document, sentence: Sentence, mentions: Sequence[Number]) -> Iterator[tuple[int, list[str]]]:
+def _list_sums(document: Document, sentence: Sentence, mentions: Sequence[Number]) -> Iterator[tuple[int, list[str]]]:
     """Yield sums and multiples of a sentence's numbers, with the features of how each was formed."""
     words = document.words
-    arms, rest = ([mention for mention in mentions if mention.arm is is_arm] for is_arm in (True, False))
+    arms = [mention for mention in mentions if mention.arm]
+    rest = [mention for mention in mentions if not mention.arm]
     if len(arms) > 1:
-        yield _sum("n", words, sentence, arms)
+        yield _add_up("n", words, sentence, arms)
     for one, other in pairwise(rest):
         if (one.people or other.people) and other.first - one.last < 20:
             kind = f"{'people' if one.people else '-'} {'people' if other.people else '-'}"
-            yield _sum(kind, words, sentence, (one, other))
+            yield _add_up(kind, words, sentence, (one, other))
     for three in zip(rest, rest[1:], rest[2:], strict=False):
         if three[0].people and three[2].first - three[0].last < 30:
-            yield _sum("three", words, sentence, three)
+            yield _add_up("three", words, sentence, three)
     people = [mention for mention in rest if mention.people]
-    yield from (_sum(f"people {least}", words, sentence, people[:least]) for least in (3, 4) if len(people) >= least)
-    told = {token.text for token in document.tokens[sentence.first : sentence.last]}
-    if told & {"each", "per", "equal", "equally"}:
-        for mention, factor in product((each for each in mentions if 3 <= each.value <= 2000), (2, 3, 4)):
-            named = not told.isdisjoint(_MULTIPLE[factor])
-            features = [f"each{factor} {named}", f"each people {mention.people}", f"each arm {mention.arm}"]
+    yield from (_add_up(f"people {least}", words, sentence, people[:least]) for least in (3, 4) if len(people) >= least)
+    texts = {token.text for token in document.tokens[sentence.first : sentence.last]}
+    if texts & {"each", "per", "equal", "equally"}:
+        plausible = [mention for mention in mentions if 3 <= mention.value <= 2000]
+        for mention, factor in product(plausible, (2, 3, 4)):
+            has_factor = not texts.isdisjoint(_MULTIPLE[factor])
+            features = [f"each{factor} {has_factor}", f"each people {mention.people}", f"each arm {mention.arm}"]
             yield factor * mention.value, features
 
 
-def _sum(kind: str, words: Sequence[str], sentence: Sentence, parts: Sequence[Number]) -> tuple[int, list[str]]:
+def _add_up(kind: str, words: Sequence[str], sentence: Sentence, parts: Sequence[Number]) -> tuple[int, list[str]]:
     """Return a sum with features from the words between, before and after its parts."""
     first = parts[0]
     last = parts[-1]
@@ -250,7 +259,7 @@ _OTHERWISE = {
 _BLIND_METHODS = frozenset({"double-blind method", "single-blind method"})
 
 
-def study_design(
+def convert_design(
     design: Design, text: str = "", mesh_terms: Iterable[str] = (), participants: int | None = None
 ) -> StudyDesign:
     """Convert a reading's design to the report's; randomised trials also get their blinding.
@@ -261,7 +270,7 @@ def study_design(
         participants: more than one makes a case report a series; None: not reported.
         mesh_terms: descriptor names, with or without qualifiers (`Migraine/drug therapy`).
 
-    >>> study_design("rct", "A randomised, double-blind trial")
+    >>> convert_design("rct", "A randomised, double-blind trial")
     <StudyDesign.rct_blinded: 'rct_blinded'>
     """
     if design == "case_report" and (participants or 1) > 1:
@@ -281,26 +290,27 @@ def study_design(
 Purpose = Literal["prevention", "relief", "unknown"]
 
 
-def purpose_at(document: Document, quote: str) -> Purpose:
+def find_purpose(document: Document, quote: str) -> Purpose:
     """Classify the purpose of a quoted sentence: from its own words, else the title, else most of the record.
 
     Reviews cover treating attacks and then preventing them: where neither purpose prevails, the one mentioned last
     before the quote applies. A sentence that mentions both decides nothing on its own.
 
     >>> review = Document("Migraine", "In the acute attack all help. Triptans are effective. Prophylaxis is rare.")
-    >>> purpose_at(review, "Triptans are effective.")
+    >>> find_purpose(review, "Triptans are effective.")
     'relief'
     """
     at = next((sentence.order for sentence in document.sentences if quote and quote in sentence.quote), 0)
-    told = [(_used_for("prevention", text), _used_for("relief", text)) for text in document.lines]
-    prevents, relieves = (sum(each) for each in zip(*told, strict=True)) if told else (0, 0)
+    uses = [(_is_used_for("prevention", text), _is_used_for("relief", text)) for text in document.lines]
+    prevents = sum(prevention for prevention, _ in uses)
+    relieves = sum(relief for _, relief in uses)
     whole = (prevents >= 2 * relieves, relieves >= 2 * prevents)
-    for prevention, relief in (*told[at : at + 1], *told[:1], whole, *reversed(told[:at])):
+    for prevention, relief in (*uses[at : at + 1], *uses[:1], whole, *reversed(uses[:at])):
         if prevention != relief:
             return "prevention" if prevention else "relief"
-    return "prevention" if told and told[at][0] else "unknown"
+    return "prevention" if uses and uses[at][0] else "unknown"
 
 
 @lru_cache(maxsize=4096)
-def _used_for(use: str, text: str) -> bool:
+def _is_used_for(use: str, text: str) -> bool:
     return says(use, cue_regex(f"not {use}", __package__).sub(" ", text)) is not None

@@ -63,7 +63,7 @@ def hold_to_passage(reading: Reading, document: Document) -> HeldReading:
     reading = _find_bearing(reading, document)
     if reading.effect == "not_reported" or not is_compared(reading):
         return HeldReading(reading)
-    passage = PassageContrast.of(reading.passages, document)
+    passage = PassageContrast.of_passages(reading.passages, document)
     partners = _find_partners(reading.drug, passage, document)
     changes: dict[str, object] = {"alone": reading.alone and not partners}
     if reading.design in _REVIEWS:
@@ -102,16 +102,18 @@ def is_unlikely_failure(reading: Reading) -> bool:
 def _find_bearing(reading: Reading, document: Document) -> Reading:
     """Return a reading whose passage bears its verdict: its own, else another sentence's; else it tells no result."""
     cue = _TELLS.get(reading.verdict)
-    passage = PassageContrast.of(reading.passages, document)
+    passage = PassageContrast.of_passages(reading.passages, document)
     if cue is None:
         return reading
-    is_bearing = _bears(reading, passage)
+    is_bearing = _may_bear(reading, passage)
     is_joined = _is_only_there_joined(reading.drug, passage, document)
     if is_bearing and not is_joined:
         return reading
     for sentence in _rank(document, reading.condition):
         line = PassageContrast.of_sentence(sentence)
-        if _is_own(line, reading.drug) and says(cue, line.text) and (cue == _FAILURE or not says(_FAILURE, line.text)):
+        if not _is_own(line, reading.drug) or not says(cue, line.text):
+            continue
+        if cue == _FAILURE or not says(_FAILURE, line.text):
             return reading.model_copy(update={"passages": (_quote(sentence),)})
     if is_bearing:
         return reading
@@ -124,19 +126,19 @@ def _quote(sentence: Sentence) -> QuotedPassage:
     return QuotedPassage(text=sentence.quote, start=sentence.start, end=sentence.start + len(sentence.quote))
 
 
-def _bears(reading: Reading, passage: PassageContrast) -> bool:
+def _may_bear(reading: Reading, passage: PassageContrast) -> bool:
     """Whether a passage may bear a verdict on a drug: it tells of it, and not of harm or cost alone."""
     if reading.verdict == "supports" and not _tells_benefit(passage.text):
         return False
     if reading.design in _REVIEWS or reading.role == "mentioned":
-        return _names(passage, reading.drug) and not passage.is_on_other_conditions(reading.condition)
+        return _mentions_drug(passage, reading.drug) and not passage.is_on_other_conditions(reading.condition)
     return not passage.is_on_others(reading.drug)
 
 
 def _tells_benefit(text: str) -> bool:
     """Whether a text tells of benefit, or at least of no harm or cost, nor of who was given what."""
-    is_aside = any(says(cue, text) for cue in ("sign of harm", "tells of cost", "tells who was given"))
-    return not is_aside or says(_BENEFIT, text) is not None
+    is_off_topic = any(says(cue, text) for cue in ("sign of harm", "tells of cost", "tells who was given"))
+    return not is_off_topic or says(_BENEFIT, text) is not None
 
 
 def _tells_worsening(text: str) -> bool:
@@ -155,19 +157,22 @@ def _is_own(line: PassageContrast, drug: str) -> bool:
     if not line.drugs and says("of each drug", line.text):
         return True
     is_rather_another = line.is_rival(drug) or line.is_denied(drug) or bool(line.find_partners(drug))
-    return _names(line, drug) and not is_rather_another
+    return _mentions_drug(line, drug) and not is_rather_another
 
 
-def _names(line: PassageContrast, drug: str) -> bool:
+def _mentions_drug(line: PassageContrast, drug: str) -> bool:
     """Whether a line names a drug, or its class and no other drug: "gabapentin, a new anticonvulsant" is on that."""
-    return line.names(drug) or (not line.drugs and line.names_class_of(drug))
+    return line.mentions(drug) or (not line.drugs and line.mentions_class_of(drug))
 
 
 def _rank(document: Document, condition: str) -> Iterator[Sentence]:
     """Yield the sentences that may tell a result: those that name the condition before others, conclusions first."""
-    told = [sentence for sentence in document.sentences if _may_tell(sentence) and sentence.start >= document.offset]
-    named = {each.order for each in told if condition in {name for name, *_ in each.conditions}}
-    yield from sorted(told, key=lambda each: (each.order not in named, each.zone != "C"))
+    telling = [sentence for sentence in document.sentences if _may_tell(sentence) and sentence.start >= document.offset]
+    with_condition = set()
+    for sentence in telling:
+        if condition in {name for name, *_ in sentence.conditions}:
+            with_condition.add(sentence.order)
+    yield from sorted(telling, key=lambda sentence: (sentence.order not in with_condition, sentence.zone != "C"))
 
 
 def _may_tell(sentence: Sentence) -> bool:
@@ -177,7 +182,7 @@ def _may_tell(sentence: Sentence) -> bool:
 def _find_partners(drug: str, passage: PassageContrast, document: Document) -> tuple[str, ...]:
     """Find the drugs joined with a drug in its passage; where that does not name it, in the title or throughout."""
     joined = passage.find_partners(drug)
-    if joined or passage.names(drug):
+    if joined or passage.mentions(drug):
         return joined
     return PassageContrast(document.title).find_partners(drug) or PassageContrast.of_record(document).find_partners(
         drug
@@ -204,7 +209,7 @@ def _temper(reading: Reading, passage: PassageContrast) -> dict[str, object]:
     if passage.is_denied_for(reading.condition):
         return {"effect": "no_difference"}
     is_elsewhere = reading.comparator != "not_reported" and passage.is_on_others(reading.drug)
-    if is_elsewhere or passage.on(reading.condition).is_denied(reading.drug):
+    if is_elsewhere or passage.limit_to(reading.condition).is_denied(reading.drug):
         return {"effect": "mixed"}
     changes: dict[str, object] = {"hedged": reading.hedged or passage.is_guarded(reading.drug)}
     if reading.comparator == "active" and says("as effective", passage.text):

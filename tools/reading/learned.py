@@ -14,13 +14,13 @@ from typing import NamedTuple, cast, get_args
 
 import numpy as np
 
-from ..lexicon.heads import Floats, softmax
-from .condition_roles import build_role_row, flag_condition
+from ..lexicon.heads import Floats, compute_softmax
+from .condition_roles import build_role_row, list_flags
 from .document import Document
-from .encoder import SENTENCES, States, encoder
-from .facts import facts_of, has_no_result
+from .encoder import SENTENCES, States, load_encoder
+from .facts import find_facts, has_no_result
 from .fields import CONDITION_ROLES, FIELDS
-from .numbers import figures, tells_figures
+from .numbers import list_figures, tells_figures
 from .reading import (
     Comparator,
     Design,
@@ -33,7 +33,7 @@ from .reading import (
     Reading,
     Role,
     Verdict,
-    verdict_from,
+    derive_verdict,
 )
 from .text import says
 from .view import View
@@ -41,7 +41,7 @@ from .view import View
 _OF_ENCODER = ("verdict", "role", "match", "kind", "effect", "comparator")
 _WIDTH = 384
 _VERDICTS = cast(tuple[Verdict, ...], FIELDS["verdict"])
-SHOWN = "shown."
+THRESHOLD = "shown."
 """Before a verdict, names the array with the least probability from which on it is shown."""
 ROLE = "role"
 """The same for the part that a condition plays."""
@@ -71,7 +71,7 @@ class Weights:
 
     def __init__(self, arrays: bytes) -> None:
         with np.load(io.BytesIO(arrays)) as stored:
-            self._found = {name: np.asarray(each, np.float32) for name, each in stored.items()}
+            self._found = {name: np.asarray(array, np.float32) for name, array in stored.items()}
         self.version = hashlib.sha256(arrays).hexdigest()[:12]
         self.shown = read_thresholds(self._found)
 
@@ -88,24 +88,24 @@ class Weights:
 
     def tell_role(self, states: States, view: View) -> Floats:
         """Predict which part a view's condition plays, in the order of `CONDITION_ROLES`."""
-        row = build_role_row(self.row(states, view.document.zones), flag_condition(view))
+        row = build_role_row(self.row(states, view.document.zones), list_flags(view))
         return self._predict("condition", row)
 
     def _predict(self, name: str, row: Floats) -> Floats:
-        return softmax(row @ self._found[name] + self._found[f"{name}.bias"])
+        return compute_softmax(row @ self._found[name] + self._found[f"{name}.bias"])
 
 
 def _pool_sentences(sentences: Mapping[int, Floats], zones: Sequence[str]) -> Floats:
     """Pool the sentences' verdicts: for each the best, second, sum, best by zone, and last sentence."""
-    found: list[float] = []
+    pooled: list[float] = []
     for column in (0, 1, 3):  # all but no verdict
-        chances = {order: float(told[column]) for order, told in sentences.items()}
+        chances = {order: float(chance_by_column[column]) for order, chance_by_column in sentences.items()}
         ranked = [*sorted(chances.values(), reverse=True), 0.0, 0.0]
-        found += [ranked[0], ranked[1], sum(ranked)]
+        pooled += [ranked[0], ranked[1], sum(ranked)]
         for zone in "TRC":
-            found.append(max((chances[order] for order in chances if zones[order] == zone), default=0.0))
-        found.append(chances[max(chances)] if chances else 0.0)
-    return np.array(found, np.float32)
+            pooled.append(max((chances[order] for order in chances if zones[order] == zone), default=0.0))
+        pooled.append(chances[max(chances)] if chances else 0.0)
+    return np.array(pooled, np.float32)
 
 
 class LearnedAnswer(NamedTuple):
@@ -128,34 +128,34 @@ class LearnedReader:
     name = "learned"
 
     def __init__(self) -> None:
-        self._encoder = encoder()
-        self._weights = weights()
+        self._encoder = load_encoder()
+        self._weights = load_weights()
         self.version = self._weights.version
 
     def read_document(self, document: Document, drug: str, condition: str, key: str = "") -> Reading:
         """Read a record for a drug in a condition, and for its design and participants."""
         view = View(document, drug, condition)
-        facts = document.once(facts_of, document)
-        told, sentences, parts = self.tell(view)
-        if _reports_nothing(document, facts.design):
+        facts = document.once(find_facts, document)
+        chances, sentences, parts = self.tell(view)
+        if _is_without_result(document, facts.design):
             for field, value in (("verdict", "none"), ("effect", "not_reported"), ("primary", "not_reported")):
-                told[field] = np.array([name == value for name in FIELDS[field]], np.float32)
+                chances[field] = np.array([name == value for name in FIELDS[field]], np.float32)
         if facts.design == "rct":
-            told["comparator"][FIELDS["comparator"].index("before_after")] *= _ITS_OWN_BASELINE
+            chances["comparator"][FIELDS["comparator"].index("before_after")] *= _ITS_OWN_BASELINE
         if not says("inert", document.whole):
-            told["comparator"][FIELDS["comparator"].index("placebo")] *= _UNNAMED_PLACEBO
+            chances["comparator"][FIELDS["comparator"].index("placebo")] *= _UNNAMED_PLACEBO
         primary, indication, alone = (
-            FIELDS[name][int(told[name].argmax())] for name in ("primary", "indication", "alone")
+            FIELDS[name][int(chances[name].argmax())] for name in ("primary", "indication", "alone")
         )
-        verdict = _VERDICTS[int(told["verdict"].argmax())]
-        probability = float(told["verdict"][FIELDS["verdict"].index(verdict)])
-        role, match, kind, comparator, effect, hedged, non_inferior = consistent(verdict, told)
-        quoted = _find_quoted(view, sentences, verdict)
-        passages = () if quoted is None else (_passage(view, quoted),)
+        verdict = _VERDICTS[int(chances["verdict"].argmax())]
+        probability = float(chances["verdict"][FIELDS["verdict"].index(verdict)])
+        role, match, kind, comparator, effect, hedged, non_inferior = find_consistent(verdict, chances)
+        quoted_sentence = _find_quoted(view, sentences, verdict)
+        passages = () if quoted_sentence is None else (_make_passage(view, quoted_sentence),)
         if verdict == "supports":
             sure = primary != "not_met"
         else:  # a failure is sure unless its sentence speaks of another drug alone
-            signs = {"DRUG"} if quoted is None else set(view.sentences[quoted])
+            signs = {"DRUG"} if quoted_sentence is None else set(view.sentences[quoted_sentence])
             sure = verdict != "contradicts" or "OTHER" not in signs or not signs.isdisjoint(("DRUG", "CLASS"))
         sure &= probability >= self.find_least(verdict)
         return Reading(
@@ -176,17 +176,17 @@ class LearnedReader:
             hedged=hedged,
             non_inferior=non_inferior,
             passages=passages,
-            in_figures=_in_figures(view, sentences, verdict, passages),
+            in_figures=_find_in_figures(view, sentences, verdict, passages),
             probability=probability,
             sure=sure,
-            harm=_harm(told),
+            harm=_rate_harm(chances),
             reader=self.name,
             version=self.version,
         )
 
     def tell(self, view: View) -> LearnedAnswer:
         """Return what the weights tell of a view."""
-        states = self._encoder.of_view(view)
+        states = self._encoder.encode(view)
         fields = self._weights.probabilities(states, view.document.zones)
         return LearnedAnswer(fields, states.sentences, self._weights.tell_role(states, view))
 
@@ -197,27 +197,27 @@ class LearnedReader:
 
 def read_thresholds(stored: Mapping[str, Floats]) -> dict[str, float]:
     """Return the least probability by verdict, of arrays named `shown.` and the verdict."""
-    return {name.removeprefix(SHOWN): float(least) for name, least in stored.items() if name.startswith(SHOWN)}
+    return {name.removeprefix(THRESHOLD): float(least) for name, least in stored.items() if name.startswith(THRESHOLD)}
 
 
-def effect_chances(document: Document, drug: str, condition: str) -> dict[str, float]:
+def rate_effect(document: Document, drug: str, condition: str) -> dict[str, float]:
     """Return the chances that a text says that a drug did better, no differently or worse, which add up to 1."""
-    states = encoder().of_view(View(document, drug, condition))
-    told = weights().probabilities(states, document.zones)["effect"]
-    chances = {name: float(told[FIELDS["effect"].index(name)]) for name in ("better", "no_difference", "worse")}
+    states = load_encoder().encode(View(document, drug, condition))
+    effects = load_weights().probabilities(states, document.zones)["effect"]
+    chances = {name: float(effects[FIELDS["effect"].index(name)]) for name in ("better", "no_difference", "worse")}
     whole = sum(chances.values())
     return {name: chance / whole for name, chance in chances.items()}
 
 
-def _reports_nothing(document: Document, design: Design) -> bool:
+def _is_without_result(document: Document, design: Design) -> bool:
     """Whether a record can carry no verdict: a title alone, or a plan of a study."""
     return not document.text.strip() or (design == "protocol" and has_no_result(document))
 
 
-def _harm(told: Mapping[str, Floats]) -> float:
+def _rate_harm(chances: Mapping[str, Floats]) -> float:
     """Probability that the drug does harm: worse on a harm outcome, or a cause of the condition."""
     kind, effect, cause = (
-        float(told[field][FIELDS[field].index(name)])
+        float(chances[field][FIELDS[field].index(name)])
         for field, name in (("kind", "harm"), ("effect", "worse"), ("role", "cause"))
     )
     return min(1.0, max(kind * effect, cause))
@@ -228,22 +228,22 @@ _VALUES = (*(FIELDS[name] for name in _JOINED), (False, True), (False, True))  #
 
 
 @cache
-def _leading() -> dict[Verdict, np.ndarray]:
+def _mask_combinations() -> dict[Verdict, np.ndarray]:
     """Score masks by verdict, in the order of `product`: 0 if a combination leads to it, else -inf."""
-    verdicts = np.array([verdict_from(*cast(Combination, each)) for each in product(*_VALUES)])
+    verdicts = np.array([derive_verdict(*cast(Combination, combination)) for combination in product(*_VALUES)])
     return {name: np.where(verdicts == name, np.float32(0), np.float32(-np.inf)) for name in get_args(Verdict)}
 
 
-def consistent(verdict: Verdict, told: Mapping[str, Floats]) -> Combination:
+def find_consistent(verdict: Verdict, probabilities_of: Mapping[str, Floats]) -> Combination:
     """Find the most probable fields that lead to a verdict by the table, from the probabilities of each."""
-    chances = [*(np.log(told[name] + 1e-6) for name in _JOINED), np.array(_HEDGED), np.array(_NON_INFERIOR)]
+    chances = [*(np.log(probabilities_of[name] + 1e-6) for name in _JOINED), np.array(_HEDGED), np.array(_NON_INFERIOR)]
     first, last = (reduce(np.add.outer, some).ravel() for some in (chances[:3], chances[3:]))  # long rows are fastest
-    score = np.add.outer(first, last).ravel() + _leading()[verdict]
-    places = np.unravel_index(score.argmax(), [len(each) for each in _VALUES])
-    return cast(Combination, tuple(each[int(at)] for each, at in zip(_VALUES, places, strict=True)))
+    score = np.add.outer(first, last).ravel() + _mask_combinations()[verdict]
+    places = np.unravel_index(score.argmax(), [len(values) for values in _VALUES])
+    return cast(Combination, tuple(values[int(at)] for values, at in zip(_VALUES, places, strict=True)))
 
 
-def _find_quoted(view: View, told: Mapping[int, Floats], verdict: Verdict) -> int | None:
+def _find_quoted(view: View, sentences: Mapping[int, Floats], verdict: Verdict) -> int | None:
     """Find the sentence that best carries the verdict, preferring those that name the drug; no aim, no background.
 
     The title is used only if there is nothing else.
@@ -252,40 +252,40 @@ def _find_quoted(view: View, told: Mapping[int, Floats], verdict: Verdict) -> in
         return None
     column = SENTENCES.index(_CARRIES[verdict])
     zones = view.document.zones
-    able = [at for at in told if zones[at] in "RCM"] or [at for at in told if zones[at] == "T"]
-    return max(able, key=lambda at: _worth(view, at, told[at][column]) - (zones[at] == "M"), default=None)
+    able = [at for at in sentences if zones[at] in "RCM"] or [at for at in sentences if zones[at] == "T"]
+    return max(able, key=lambda at: _score_quote(view, at, sentences[at][column]) - (zones[at] == "M"), default=None)
 
 
-def _in_figures(
-    view: View, told: Mapping[int, Floats], verdict: Verdict, passages: Sequence[QuotedPassage]
+def _find_in_figures(
+    view: View, by_sentence: Mapping[int, Floats], verdict: Verdict, passages: Sequence[QuotedPassage]
 ) -> QuotedPassage | None:
     """Pick the result with figures that best carries the verdict, if the passages have no figures.
 
     Where none carries it, the only sentence of the record with an effect size, an interval or a p value is picked.
     """
-    if not passages or any(figures(passage.text) for passage in passages):
+    if not passages or any(list_figures(passage.text) for passage in passages):
         return None
     column = SENTENCES.index(_CARRIES[verdict])
     zones = view.document.zones
-    able = [at for at in told if zones[at] == "R" and told[at][column] >= _TELLS_FIGURES]
-    able.sort(key=lambda at: -_worth(view, at, told[at][column]))
+    able = [at for at in by_sentence if zones[at] == "R" and by_sentence[at][column] >= _TELLS_FIGURES]
+    able.sort(key=lambda at: -_score_quote(view, at, by_sentence[at][column]))
     sentences = view.document.sentences
-    carrying = [at for at in able if figures(sentences[at].text) and "harm" not in sentences[at].signs]
+    carrying = [at for at in able if list_figures(sentences[at].text) and "harm" not in sentences[at].signs]
     if carrying:
-        return _passage(view, carrying[0])
+        return _make_passage(view, carrying[0])
     estimates = [sentence for sentence in sentences if sentence.zone in "RMC" and tells_figures(sentence.text)]
     if len(estimates) != 1 or "harm" in estimates[0].signs:
         return None
-    return _passage(view, estimates[0].order)
+    return _make_passage(view, estimates[0].order)
 
 
-def _worth(view: View, at: int, chance: float) -> float:
+def _score_quote(view: View, at: int, chance: float) -> float:
     """Score a sentence as a quote: log chance of carrying the verdict, plus bonuses for what it names."""
-    named = sum(more for sign, more in _NAMING.items() if sign in view.sentences[at])
-    return float(np.log(chance + 1e-9)) + named
+    bonus = sum(more for sign, more in _NAMING.items() if sign in view.sentences[at])
+    return float(np.log(chance + 1e-9)) + bonus
 
 
-def _passage(view: View, at: int) -> QuotedPassage:
+def _make_passage(view: View, at: int) -> QuotedPassage:
     sentence = view.document.sentences[at]
     section = "Title" if sentence.headed == "title" else "Abstract"
     return QuotedPassage(
@@ -294,6 +294,6 @@ def _passage(view: View, at: int) -> QuotedPassage:
 
 
 @cache
-def weights() -> Weights:
+def load_weights() -> Weights:
     """Load the bundled weights once."""
     return Weights(files(__package__).joinpath("reader.npz").read_bytes())

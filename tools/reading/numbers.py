@@ -77,7 +77,7 @@ _NOT_OF_KIND = {
 }
 _BARE = re.compile(r"-?\d[\d.,]*(?:\s?(?:/|of)\s?\d[\d,]*)?\s?(?:%|per ?cent)?(?:\s?\([\d.]+\s?%\))?")
 """One figure in one group, without words."""
-_GIVEN = re.compile(
+_TO_GROUP = re.compile(
     r"(?:\s(?:(?:patients|people|subjects|those|who|the|matching)\s)*"
     r"(?:among|by|during|for|given|in|of|on|received|receiving|taking|took|under|with)"
     r"(?:\s(?:those|patients|people|subjects|the|given|on|taking|receiving|matching))*)+\s"
@@ -101,49 +101,50 @@ class EffectSize(BaseModel, frozen=True, extra="forbid"):
     sentence: str
 
 
-def _p_value(match: re.Match[str]) -> float:
+def _read_p_value(match: re.Match[str]) -> float:
     return float(match["value"]) * 10.0 ** int(match["power"] or 0)
 
 
 def tells_figures(sentence: str) -> bool:
     """Whether a sentence gives a p value, a confidence interval or an effect size."""
-    told = plain(sentence)
-    return bool(P_VALUE.search(told) or _CI.search(told) or _sizes(told))
+    text = plain(sentence)
+    return bool(P_VALUE.search(text) or _CI.search(text) or _find_sizes(text))
 
 
-def effect_sizes(told: Iterable[str], drug: str | None = None) -> list[EffectSize]:
+def find_effect_sizes(sentences: Iterable[str], drug: str | None = None) -> list[EffectSize]:
     """Find the effect sizes, of a drug or of all, in sentences, with interval and p value.
 
     An effect size belongs to the drugs named since the previous one in its sentence, or else to those before it.
 
-    >>> found = effect_sizes(["Death was rarer (HR 0.78; 95% CI 0.66-0.92; P=0.003)."])
+    >>> found = find_effect_sizes(["Death was rarer (HR 0.78; 95% CI 0.66-0.92; P=0.003)."])
     >>> [(e.measure, e.value, e.ci_low, e.ci_high, e.p) for e in found]
     [('HR', 0.78, 0.66, 0.92, 0.003)]
     >>> text = "Against placebo: aspirin OR 0.8, 95% CI 0.7 to 0.9; ibuprofen OR 0.6, 95% CI 0.5 to 0.7."
-    >>> [found.value for found in effect_sizes([text], "ibuprofen")]
+    >>> [found.value for found in find_effect_sizes([text], "ibuprofen")]
     [0.6]
     """
-    found: list[EffectSize] = []
-    for sentence in told:
-        sizes = _sizes(sentence)
-        named = set[str]()
+    effects: list[EffectSize] = []
+    for sentence in sentences:
+        sizes = _find_sizes(sentence)
+        drugs_near = set[str]()
         last = 0
         mentions = find_drugs(sentence) if sizes and drug else []
         everyone = {mention.name for mention in mentions}
         for size, start, end in sizes:
-            named = {mention.name for mention in mentions if last <= mention.start < start} or named
-            if not everyone or drug in (named or everyone):
-                found.append(size)
+            drugs_near = {mention.name for mention in mentions if last <= mention.start < start} or drugs_near
+            if not everyone or drug in (drugs_near or everyone):
+                effects.append(size)
             last = end
-    return found
+    return effects
 
 
-def drugs_dosed(text: str, start: int, end: int, mentions: Sequence[Mention]) -> set[str]:
+def find_dosed_drugs(text: str, start: int, end: int, mentions: Sequence[Mention]) -> set[str]:
     """Find whose a dose can be: the drugs in its words, else right beside it, else the nearest and the last before.
 
     Beside it is "aspirin 75 mg"; in "aspirin, 75 mg heparin" it is heparin's alone.
     """
-    if within := {mention.name for mention in mentions if start <= mention.start < end}:
+    within = {mention.name for mention in mentions if start <= mention.start < end}
+    if within:
         return within
     before = {
         mention.name: text[mention.end : start]
@@ -151,19 +152,21 @@ def drugs_dosed(text: str, start: int, end: int, mentions: Sequence[Mention]) ->
         if _AFTER_DRUG.fullmatch(text, mention.end, start)
     }
     after = {mention.name for mention in mentions if _BEFORE_DRUG.fullmatch(text, end, mention.start)}
-    is_apart = any(sign in gap for gap in before.values() for sign in "(,:")
-    if beside := after if after and (is_apart or not before) else set(before):
-        return beside
-    near = min(mentions, key=lambda each: max(each.start - end, start - each.end))
-    return {each.name for each in (near, *[mention for mention in mentions if mention.end <= start][-1:])}
+    is_apart = any("(" in gap or "," in gap or ":" in gap for gap in before.values())
+    adjacent = after if after and (is_apart or not before) else set(before)
+    if adjacent:
+        return adjacent
+    near = min(mentions, key=lambda mention: max(mention.start - end, start - mention.end))
+    last_before = [mention for mention in mentions if mention.end <= start][-1:]
+    return {mention.name for mention in (near, *last_before)}
 
 
 def is_of_other_arm(text: str, start: int, end: int, others: Sequence[Mention]) -> bool:
     """Whether a figure stands right behind placebo or another drug, or before "with placebo" and the like."""
     untreated = cue_regex("nothing", __package__).finditer(text)
-    arms = [*((other.start, other.end) for other in others), *(each.span() for each in untreated)]
-    said = _GIVEN.match(text, end)
-    return any(text[last:start] in (" ", ": ") or (said and said.end() == first) for first, last in arms)
+    arms = [*((other.start, other.end) for other in others), *(match.span() for match in untreated)]
+    to_group = _TO_GROUP.match(text, end)
+    return any(text[last:start] in (" ", ": ") or (to_group and to_group.end() == first) for first, last in arms)
 
 
 def is_of_other_kind(what: str, value: str) -> bool:
@@ -176,39 +179,39 @@ def is_bare(value: str) -> bool:
     return _BARE.fullmatch(value) is not None
 
 
-def figures(sentence: str) -> list[str]:
+def list_figures(sentence: str) -> list[str]:
     """List the figures of a result as written: percentages, pairs, intervals, p values.
 
     Left out are doses, times, responder thresholds ("≥50%"), blood pressures ("129/77"), numbers in names ("IL-12/23").
 
-    >>> figures("Attacks fell by 44% (95% CI 20 to 60; p<0.001) on 160 mg within 12 weeks, 3.1 ± 0.4 vs placebo.")
+    >>> list_figures("Attacks fell by 44% (95% CI 20 to 60; p<0.001) on 160 mg within 12 weeks, 3.1 ± 0.4 vs placebo.")
     ['44%', '95% CI 20 to 60', 'p<0.001', '3.1 ± 0.4']
-    >>> figures("It rose from 127/79 to 137/84 and in 8/15 (P < 0.01).")
+    >>> list_figures("It rose from 127/79 to 137/84 and in 8/15 (P < 0.01).")
     ['8/15', 'P < 0.01']
     """
-    found = (" ".join(match.group().split()) for match in _FIGURES.finditer(plain(sentence)))
-    pairs = ((each, _PAIR.fullmatch(each)) for each in found if each[0] not in _BOUNDS)
-    return [each for each, pair in pairs if pair is None or int(pair[1]) <= int(pair[2])]
+    texts = (" ".join(match.group().split()) for match in _FIGURES.finditer(plain(sentence)))
+    pairs = ((figure, _PAIR.fullmatch(figure)) for figure in texts if figure[0] not in _BOUNDS)
+    return [figure for figure, pair in pairs if pair is None or int(pair[1]) <= int(pair[2])]
 
 
-def _sizes(sentence: str) -> list[tuple[EffectSize, int, int]]:
+def _find_sizes(sentence: str) -> list[tuple[EffectSize, int, int]]:
     """Find effect sizes with start and end offsets, including the interval."""
-    found: list[tuple[EffectSize, int, int]] = []
+    sizes: list[tuple[EffectSize, int, int]] = []
     hits = list(_SIZE.finditer(sentence))
     for at, match in enumerate(hits):
-        measure: Measure = next(each for each in _MEASURES if match[each])
+        measure: Measure = next(name for name in _MEASURES if match[name])
         rest = sentence[match.end() : hits[at + 1].start() if at + 1 < len(hits) else len(sentence)]
         factors = says("factors", sentence[: match.start()])
         subject = sentence[: factors.start()] if factors else ""
         # prognostic factor, not treatment: "failure was associated with encephalopathy (OR 4.0)"
         is_prognosis = bool(subject) and not says("treatment", subject) and not find_drugs(subject)
-        value = _float(match["value"])
+        value = _read_float(match["value"])
         is_no_ratio = measure in RATIOS and (value <= 0 or rest.lstrip().startswith(_SPREAD))
         if is_prognosis or is_no_ratio or _SEVERAL.match(rest):
             continue
         rest = re.split(r";\s+(?=[A-Za-z]{4,})|,\s+(?:and|but|whereas|while)\s", rest, maxsplit=1)[0]
         interval = _CI.search(rest) or _BARE_CI.search(rest)
-        low, high = _limits(interval) if interval else (None, None)
+        low, high = _read_limits(interval) if interval else (None, None)
         end = match.end()
         if low is not None and high is not None and not low <= value <= high:
             low = high = None
@@ -216,20 +219,20 @@ def _sizes(sentence: str) -> list[tuple[EffectSize, int, int]]:
             end += interval.end("high" if interval["high"] else "to")
         p = P_VALUE.search(rest)
         effect = EffectSize(
-            measure=measure, value=value, ci_low=low, ci_high=high, p=_p_value(p) if p else None, sentence=sentence
+            measure=measure, value=value, ci_low=low, ci_high=high, p=_read_p_value(p) if p else None, sentence=sentence
         )
-        found.append((effect, match.start(), end))
-    return found
+        sizes.append((effect, match.start(), end))
+    return sizes
 
 
-def _limits(match: re.Match[str]) -> tuple[float, float]:
+def _read_limits(match: re.Match[str]) -> tuple[float, float]:
     groups = match.groupdict()
-    low = _float(groups["low"] or groups["from"])
-    high = _float(groups["high"] or groups["to"])
+    low = _read_float(groups["low"] or groups["from"])
+    high = _read_float(groups["high"] or groups["to"])
     return (low, high) if low <= high else (low, abs(high)) if low <= abs(high) else (high, low)
 
 
-def _float(text: str) -> float:
+def _read_float(text: str) -> float:
     return float(text.replace(",", ""))
 
 
@@ -242,10 +245,10 @@ _BELOW_HUNDRED = {**{word: number for number, word in enumerate(_ONES)}, **_TENS
 NUMBER_WORDS = frozenset((*_BELOW_HUNDRED, "hundred", "thousand"))
 
 
-def spelled_number(text: str) -> int | None:
+def parse_number(text: str) -> int | None:
     """Parse a whole number in digits or words; None if it is neither.
 
-    >>> [spelled_number(t) for t in ("1,099", "Forty-two", "one hundred and twenty", "many")]
+    >>> [parse_number(t) for t in ("1,099", "Forty-two", "one hundred and twenty", "many")]
     [1099, 42, 120, None]
     """
     digits = text.replace(",", "").replace(" ", "").strip()

@@ -10,7 +10,7 @@ import io
 
 import numpy as np
 
-from .learned import SHOWN, LearnedAnswer, LearnedReader, read_thresholds
+from .learned import THRESHOLD, LearnedAnswer, LearnedReader, read_thresholds
 from .pooled import PooledReader
 from .view import View
 from .words import WordHead, find_features, join_verdicts
@@ -31,7 +31,7 @@ class OnePassReader(LearnedReader):
     def __init__(self, arrays: bytes, threads: int = 0) -> None:
         with np.load(io.BytesIO(arrays)) as file:
             stored = dict(file)
-        heads = {name: array for name, array in stored.items() if not name.startswith(("words.", SHOWN, "encoder"))}
+        heads = {name: array for name, array in stored.items() if not name.startswith(("words.", THRESHOLD, "encoder"))}
         self._powers = np.asarray(heads.pop("join"), np.float32)
         self._network = PooledReader(stored["encoder"].tobytes(), heads, threads)
         self._words = WordHead.load(stored)

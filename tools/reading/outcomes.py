@@ -27,7 +27,7 @@ _SCALES = tuple(
 """Wordings that describe a scale, and whether more of it is then good."""
 
 
-def posted_number(text: Any) -> float | None:
+def parse_posted_number(text: Any) -> float | None:
     """Parse a posted number; None for `NA`, a bound, or a missing value."""
     try:
         value = float(str(text).replace(",", "").replace("−", "-"))
@@ -36,12 +36,12 @@ def posted_number(text: Any) -> float | None:
     return value if math.isfinite(value) else None
 
 
-def counts_people(outcome: Mapping[str, Any]) -> bool:
+def is_count_of_people(outcome: Mapping[str, Any]) -> bool:
     """Whether an outcome's values are numbers or shares of people."""
     return says("counted people", str(outcome.get("unit") or "")) is not None
 
 
-def more_is_better(outcome: Mapping[str, Any]) -> bool | None:
+def is_more_better(outcome: Mapping[str, Any]) -> bool | None:
     """Whether larger posted values are good for the patient; None if the record does not say.
 
     Its time or events decide first, then whether people are counted who reached it, then the description of the scale,
@@ -50,9 +50,9 @@ def more_is_better(outcome: Mapping[str, Any]) -> bool | None:
     Args:
         outcome: `title`, `unit` and `description` from `clinicaltrials.parse_results`.
 
-    >>> more_is_better({"title": "Change in monthly migraine days", "unit": "days"})
+    >>> is_more_better({"title": "Change in monthly migraine days", "unit": "days"})
     False
-    >>> more_is_better({"title": "Participants with at least a 50% reduction in attacks", "unit": "Participants"})
+    >>> is_more_better({"title": "Participants with at least a 50% reduction in attacks", "unit": "Participants"})
     True
     """
     title = str(outcome.get("title") or "")
@@ -61,13 +61,15 @@ def more_is_better(outcome: Mapping[str, Any]) -> bool | None:
         return None
     time_to = says("time to", title)
     if time_to:
-        good = higher_is_better(title[time_to.end() :])
+        good = is_higher_better(title[time_to.end() :])
         is_duration = unit.strip(" ()").lower() in _DURATIONS
         return not good if good is not None and is_duration else good
-    if counts_people(outcome) or says("counted in title", title):  # a scale's direction is not that of its responders
+    if is_count_of_people(outcome) or says(
+        "counted in title", title
+    ):  # a scale's direction is not that of its responders
         if says("reached", title):
             return says("not reached", title) is None
-        return higher_is_better(title)
+        return is_higher_better(title)
     whole = f"{title}. {unit}. {outcome.get('description') or ''}"
     directions = {is_good for form, is_good in _SCALES if cue_form(form, __package__).search(whole)}
     if directions:
@@ -76,13 +78,13 @@ def more_is_better(outcome: Mapping[str, Any]) -> bool | None:
         return None
     if says("unit of a scale", unit):
         return bool(says("scale of health", title)) or (False if says("scale of illness", title) else None)
-    return higher_is_better(cue_form("{change}", __package__).sub("", title) or title)
+    return is_higher_better(cue_form("{change}", __package__).sub("", title) or title)
 
 
-def higher_is_better(outcome: str) -> bool | None:
+def is_higher_better(outcome: str) -> bool | None:
     """Whether more of an outcome is good; None if the name does not say.
 
-    >>> [higher_is_better(o) for o in ("pain", "reduction in pain", "survival", "loss of function", "serum zinc")]
+    >>> [is_higher_better(o) for o in ("pain", "reduction in pain", "survival", "loss of function", "serum zinc")]
     [False, True, True, False, None]
     """
     bad = says("bad", outcome)

@@ -12,7 +12,7 @@ from itertools import takewhile
 
 from ..lexicon.matching import cue_list
 from .document import Document, Sentence
-from .numbers import NUMBER_WORDS, spelled_number
+from .numbers import NUMBER_WORDS, parse_number
 from .text import says
 
 _PEOPLE = frozenset(
@@ -49,7 +49,7 @@ class Number:
     """Whether `n =` precedes it."""
 
 
-def numbers_of(document: Document, sentence: Sentence) -> Iterator[Number]:
+def list_numbers(document: Document, sentence: Sentence) -> Iterator[Number]:
     """Yield the whole numbers of a sentence that may be counts."""
     tokens = document.tokens
     at = sentence.first
@@ -75,7 +75,7 @@ def numbers_of(document: Document, sentence: Sentence) -> Iterator[Number]:
                     and tokens[at - 1].text in ("hundred", "thousand"))
             ):  # fmt: skip
                 at += 1
-            value = spelled_number(" ".join(token.text for token in tokens[first:at]))
+            value = parse_number(" ".join(token.text for token in tokens[first:at]))
         behind = tokens[at].text if at < sentence.last else ""
         if value is None or not 1 <= value <= _LARGEST or behind in _UNITS:
             continue
@@ -102,9 +102,9 @@ def _is_year(document: Document, sentence: Sentence, at: int) -> bool:
     after = [token.text for token in tokens[at + 1 : min(at + 4, sentence.last)]]
     if not _MONTHS.isdisjoint(before):
         return True
-    others = [near[0] if near and _YEAR.fullmatch(near[0]) else (near[1:] or [""])[0] for near in (before, after)]
-    joined = [near[0] if near else "" for near in (before, after)]
-    for other, word in zip(others, joined, strict=True):
+    for near in (before, after):
+        word, beyond = (*near, "", "")[:2]
+        other = word if _YEAR.fullmatch(word) else beyond
         if _YEAR.fullmatch(other) and (word == other or word in _BETWEEN_YEARS):
             return True
     end = tokens[at].end
@@ -125,19 +125,19 @@ def settle_participants(document: Document, predicted: int | None) -> int | None
     """
     for sentence in document.sentences:
         text = document.whole[sentence.start : sentence.end]
-        mentions = list(numbers_of(document, sentence))
-        arms = _arms_after_total(document, mentions)
+        mentions = list(list_numbers(document, sentence))
+        arms = _find_arms_after_total(document, mentions)
         if not arms and says("randomised", text):
-            arms = _arms_in_brackets(document, mentions)
+            arms = _find_arms_in_brackets(document, mentions)
         if arms and (predicted is None or predicted in arms):
             return sum(arms)
-        pair = _matched_pair(text, mentions)
+        pair = _find_matched_pair(text, mentions)
         if pair and (predicted is None or predicted in pair or predicted > sum(pair)):
             return sum(pair)
     return predicted
 
 
-def _arms_after_total(document: Document, mentions: Sequence[Number]) -> list[int]:
+def _find_arms_after_total(document: Document, mentions: Sequence[Number]) -> list[int]:
     """Return the numbers in a bracket that add up to the number right before it; empty if there is no such bracket."""
     for at, total in enumerate(mentions):
         bracket = _BRACKET_BEHIND.match(document.whole, document.tokens[total.last - 1].end)
@@ -145,7 +145,7 @@ def _arms_after_total(document: Document, mentions: Sequence[Number]) -> list[in
             continue
         inside = list[int]()
         for mention in mentions[at + 1 :]:
-            if _depth(document, total, mention) != 1:
+            if _count_open_brackets(document, total, mention) != 1:
                 break
             inside.append(mention.value)
         if len(inside) > 1 and sum(inside) == total.value and min(inside) >= _LEAST_BY_FORM:
@@ -153,13 +153,13 @@ def _arms_after_total(document: Document, mentions: Sequence[Number]) -> list[in
     return []
 
 
-def _depth(document: Document, start: Number, end: Number) -> int:
+def _count_open_brackets(document: Document, start: Number, end: Number) -> int:
     """Count the brackets that are open at a number, of those opened since another."""
     between = document.whole[document.tokens[start.last - 1].end : document.tokens[end.first].start]
     return between.count("(") - between.count(")")
 
 
-def _arms_in_brackets(document: Document, mentions: Sequence[Number]) -> list[int]:
+def _find_arms_in_brackets(document: Document, mentions: Sequence[Number]) -> list[int]:
     """Return the arms of a sentence, each alone in its bracket with a word for people: (100 patients)."""
     arms = []
     for mention in mentions:
@@ -170,7 +170,7 @@ def _arms_in_brackets(document: Document, mentions: Sequence[Number]) -> list[in
     return arms if len(arms) > 1 and min(arms) >= _LEAST_BY_FORM else []
 
 
-def _matched_pair(text: str, mentions: Sequence[Number]) -> list[int]:
+def _find_matched_pair(text: str, mentions: Sequence[Number]) -> list[int]:
     """Return two groups of one size that a sentence calls matched; empty if there are none, or several."""
     if not says("matched", text):
         return []

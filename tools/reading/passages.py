@@ -8,7 +8,7 @@ did worse 5: its sentence may be true of the other arm.
 import re
 
 from .document import Document
-from .learned import effect_chances
+from .learned import rate_effect
 from .text import says
 
 LEAST_CHANCE = 0.05
@@ -29,18 +29,18 @@ def find_wrong_use(passage: str, drug: str, condition: str) -> str:
         drug: generic name in lower case.
         condition: what it was given for.
     """
-    values = [_read_p(match) for match in _P_VALUE.finditer(passage)]
+    values = [_parse_p(match) for match in _P_VALUE.finditer(passage)]
     is_significant = any(value <= CHANCE_LEVEL for value in values)
     is_by_chance = bool(values) and not is_significant
-    is_told_as_gain = is_significant or says("tells a gain", passage) is not None
+    is_gain = is_significant or says("tells a gain", passage) is not None
     denial = says("denies a gain", passage)
-    if denial is not None and not is_told_as_gain:
+    if denial is not None and not is_gain:
         return f"its sentence says “{denial.group()}”"
-    if is_by_chance and not is_told_as_gain:
+    if is_by_chance and not is_gain:
         return "the p value of its sentence is one of chance"
     if is_significant:
         return ""
-    chances = effect_chances(Document.cut("", passage), drug, condition)
+    chances = rate_effect(Document.cut("", passage), drug, condition)
     if chances["better"] < LEAST_CHANCE:
         return "its sentence says nothing of the kind"
     return ""
@@ -59,8 +59,8 @@ def denies_effect(passage: str) -> str:
     return "" if says("states an effect", rest) else denial.group()
 
 
-def _read_p(found: re.Match[str]) -> float:
+def _parse_p(match: re.Match[str]) -> float:
     """Return a p value as written; one told as "> 0.02" is not below it."""
-    value = float(found["value"].replace(",", "."))
-    is_above = found["sign"] not in _BELOW and found["sign"] != "="
+    value = float(match["value"].replace(",", "."))
+    is_above = match["sign"] not in _BELOW and match["sign"] != "="
     return max(value, 2 * CHANCE_LEVEL) if is_above else value

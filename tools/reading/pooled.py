@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import onnxruntime
 
-from ..lexicon.heads import Floats, softmax
+from ..lexicon.heads import Floats, compute_softmax
 from .cut import (
     CutCondition,
     CutPair,
@@ -23,9 +23,9 @@ from .cut import (
     cut_pair,
     cut_record,
     find_names,
-    flag_condition,
-    flag_pair,
-    flag_sentences,
+    list_condition_flags,
+    list_pair_flags,
+    list_sentence_flags,
 )
 from .document import Document
 from .fields import FIELDS
@@ -100,7 +100,7 @@ class PooledReader:
         pair = cut_pair(record, view, self.pieces)
         drug = pair.drug or pair.classes
         condition = pair.condition
-        flags = np.array(flag_pair(record, pair), np.float32)
+        flags = np.array(list_pair_flags(record, pair), np.float32)
         means = [
             _average(pooled, drug),
             _average(pooled, condition.places),
@@ -113,7 +113,7 @@ class PooledReader:
         counted = np.array([len(record.sentences) / 20], np.float32)
         joined = np.concatenate([*means, seen, carried, flags, counted])
         hidden = _gelu(self._apply("hidden", self._norm("norm", joined)))
-        fields = {name: softmax(self._apply(f"heads.{name}", hidden)) for name in FIELDS}
+        fields = {name: compute_softmax(self._apply(f"heads.{name}", hidden)) for name in FIELDS}
         orders = (sentence.order for sentence in record.sentences)
         return PairAnswer(fields, dict(zip(orders, map(float, pointed[0]), strict=True)))
 
@@ -127,25 +127,25 @@ class PooledReader:
                 pooled.states[record.starts],
                 _average_in_sentences(pooled, pair.drug or pair.classes),
                 _average_in_sentences(pooled, pair.condition.places),
-                flag_sentences(record, pair),
+                list_sentence_flags(record, pair),
             ],
             axis=1,
         )
         sentences = _gelu(self._apply("sentence", sentences) + self._apply("sentence_ask", query))
-        pointed = softmax(self._apply("point", sentences).T)
+        pointed = compute_softmax(self._apply("point", sentences).T)
         return pointed, (pointed @ self._apply("value", sentences)).ravel()
 
     def tell_condition(self, view: View) -> Floats:
         """Tell which part a view's condition plays in its record: probabilities in the order of `CONDITION_ROLES`."""
         pooled = self.read(view.document, view.drug)
         condition: CutCondition = cut_condition(pooled.record, view, self.pieces)
-        flags = np.array(flag_condition(pooled.record, condition), np.float32)
+        flags = np.array(list_condition_flags(pooled.record, condition), np.float32)
         name = self._encode_name(condition.name)
         question = np.concatenate([_average(pooled, condition.places), name, pooled.states[0], flags])
         query = _gelu(self._apply("condition_ask", question))
         joined = np.concatenate([question, self._look(pooled, query)])
         hidden = _gelu(self._apply("condition_hidden", self._norm("condition_norm", joined)))
-        return softmax(self._apply("condition_role", hidden))
+        return compute_softmax(self._apply("condition_role", hidden))
 
     def _encode_condition_name(self, name: tuple[int, ...]) -> Floats:
         states, _ = self._session.run(None, {"pieces": np.array(name, np.int64)})
@@ -154,7 +154,7 @@ class PooledReader:
     def _look(self, pooled: PooledRecord, query: Floats) -> Floats:
         question = self._apply("look", query).reshape(LOOKS, 1, WIDTH // LOOKS)
         scores = question @ pooled.keys * np.float32((WIDTH // LOOKS) ** -0.5)
-        return np.asarray((softmax(scores) @ pooled.values).ravel(), np.float32)
+        return np.asarray((compute_softmax(scores) @ pooled.values).ravel(), np.float32)
 
     def _apply(self, name: str, states: Floats) -> Floats:
         return np.asarray(states @ self._heads[f"{name}.weight"] + self._heads[f"{name}.bias"], np.float32)

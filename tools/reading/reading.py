@@ -49,7 +49,7 @@ class Direction(StrEnum):
     """Efficacy in the condition is not reported, or could not be read."""
 
 
-def direction_of(verdict: Verdict) -> Direction:
+def convert_verdict(verdict: Verdict) -> Direction:
     """Convert a reader's verdict to a direction."""
     return Direction({"neutral": "inconclusive", "none": "not assessed"}.get(verdict, verdict))
 
@@ -93,8 +93,8 @@ class StudyDesign(StrEnum):
     @property
     def label(self) -> str:
         """The design in words."""
-        named = {"rct_blinded": "blinded RCT", "rct_open": "open-label RCT", "unknown": "design not reported"}
-        return named.get(self.value) or self.value.replace("_", " ").replace("rct", "RCT")
+        labels = {"rct_blinded": "blinded RCT", "rct_open": "open-label RCT", "unknown": "design not reported"}
+        return labels.get(self.value) or self.value.replace("_", " ").replace("rct", "RCT")
 
 
 _TIERS = {
@@ -190,12 +190,12 @@ class Reading(BaseModel, frozen=True, extra="forbid"):
     @property
     def verdict(self) -> Verdict:
         """The verdict that follows from the fields; it is never predicted."""
-        return verdict_from(
+        return derive_verdict(
             self.role, self.match, self.kind, self.comparator, self.effect, self.hedged, self.non_inferior
         )
 
 
-def verdict_from(
+def derive_verdict(
     role: Role,
     match: Match,
     kind: OutcomeKind,

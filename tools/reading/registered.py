@@ -29,7 +29,7 @@ from ..records.study import (
     StudyPassage,
     TrialName,
 )
-from .outcomes import counts_people, higher_is_better, more_is_better, posted_number
+from .outcomes import is_count_of_people, is_higher_better, is_more_better, parse_posted_number
 from .reading import StudyDesign
 from .registered_arms import ArmTreatment, TrialTreatments
 from .text import says
@@ -90,8 +90,10 @@ def read_registered_trial(record: Evidence) -> Study | None:
     comparisons: list[Comparison] = []
     for outcome in outcomes:
         rows = list(_read_outcome(outcome, treatments, background, record))
-        comparisons += _correct_for_doses(rows, treatments)
-    sizes = {name: size for outcome in outcomes for name, size in _sizes_of(outcome).items()}
+        comparisons += _mark_loose_doses(rows, treatments)
+    sizes: dict[str, int] = {}
+    for outcome in outcomes:
+        sizes |= _list_sizes(outcome)
     arms = tuple(_make_arm(name, got, background, sizes.get(name)) for name, got in treatments.items())
     is_randomised = trial.allocation == "RANDOMIZED"
     return Study(
@@ -101,7 +103,7 @@ def read_registered_trial(record: Evidence) -> Study | None:
         depth="registry",
         aim=_AIMS.get(trial.primary_purpose or ""),
         condition="; ".join(trial.conditions),
-        design=str(registered_design(trial)),
+        design=str(get_registered_design(trial)),
         blinded=None if not trial.masking else trial.masking != "NONE",
         randomised=trial.enrollment if is_randomised else None,
         analysed=None if is_randomised else trial.enrollment,
@@ -113,7 +115,7 @@ def read_registered_trial(record: Evidence) -> Study | None:
     )
 
 
-def registered_design(trial: Trial) -> StudyDesign:
+def get_registered_design(trial: Trial) -> StudyDesign:
     """Return a trial's registered design: randomised with its blinding if reported, else a registry entry."""
     if trial.allocation != "RANDOMIZED":
         return StudyDesign.registry_entry
@@ -130,17 +132,20 @@ def _make_arm(name: str, got: ArmTreatment, background: frozenset[str], size: in
 
 def _list_treatments(registered: TrialTreatments, outcomes: Sequence[Mapping[str, Any]]) -> Mapping[str, ArmTreatment]:
     """Return what each group of results got, else each registered arm, by name."""
-    groups = {str(group.get("name")): group for outcome in outcomes for group in outcome.get("groups", ())}
+    groups: dict[str, Mapping[str, Any]] = {}
+    for outcome in outcomes:
+        groups |= {str(group.get("name")): group for group in outcome.get("groups", ())}
     if not groups:
         return registered.arms
-    return {name: registered.of_group(name, str(group.get("description") or "")) for name, group in groups.items()}
+    descriptions = {name: str(group.get("description") or "") for name, group in groups.items()}
+    return {name: registered.find_treatment(name, text) for name, text in descriptions.items()}
 
 
-def _sizes_of(outcome: Mapping[str, Any]) -> dict[str, int]:
+def _list_sizes(outcome: Mapping[str, Any]) -> dict[str, int]:
     """Return the number of participants of each group of an outcome, where it is posted as a number."""
     sizes = {}
     for group in outcome.get("groups", ()):
-        size = posted_number(group.get("n"))
+        size = parse_posted_number(group.get("n"))
         if size is not None and size >= 0:
             sizes[str(group.get("name"))] = int(size)
     return sizes
@@ -153,7 +158,7 @@ def _read_outcome(
     analyses = [analysis for analysis in outcome.get("analyses", ()) if len(analysis.get("groups", ())) > 1]
     pairs = [analysis for analysis in analyses if len(analysis["groups"]) == 2]
     rows = [
-        _compare(analysis, outcome, *_order_groups(analysis["groups"], treatments, background), record)
+        _compare(analysis, outcome, *_arrange_groups(analysis["groups"], treatments, background), record)
         for analysis in pairs
     ]
     results: dict[tuple[str, str | None], set[tuple[Favours | None, bool | None]]] = {}
@@ -172,19 +177,20 @@ def _read_outcome(
                 arm=name,
                 against="unstated",
                 outcome=str(outcome.get("title") or ""),
-                endpoint=class_of(outcome),
+                endpoint=classify_outcome(outcome),
                 primary=True,
                 unread=_SEVERAL_GROUPS,
-                passage=_passage_of(analyses[0], record),
+                passage=_make_passage(analyses[0], record),
             )
 
 
-def _order_groups(
+def _arrange_groups(
     names: Sequence[str], treatments: Mapping[str, ArmTreatment], background: frozenset[str]
 ) -> tuple[str, str]:
     """Order two groups: the one whose drugs the other has not comes first; of two such, the experimental one."""
     first, second = names
-    ours, theirs = (set(treatments[name].drugs) - background for name in (first, second))
+    ours = set(treatments[first].drugs) - background
+    theirs = set(treatments[second].drugs) - background
     if ours - theirs and not theirs - ours:
         return first, second
     if theirs - ours and not ours - theirs:
@@ -199,28 +205,28 @@ def _compare(
     analysis: Mapping[str, Any], outcome: Mapping[str, Any], first: str, second: str, record: Evidence
 ) -> Comparison:
     finding = _read_analysis(analysis, outcome, first, second)
-    sizes = _sizes_of(outcome)
+    sizes = _list_sizes(outcome)
     is_counted = first in sizes and second in sizes
     return Comparison(
         arm=first,
         versus=second,
         outcome=str(outcome.get("title") or ""),
-        endpoint=class_of(outcome),
+        endpoint=classify_outcome(outcome),
         primary=True,
-        condition=_condition_of(outcome, record),
+        condition=_find_condition(outcome, record),
         favours=finding.favours,
         significant=finding.significant,
         equivalence=finding.equivalence,
         unread=finding.unread,
-        estimate=_estimate_of(analysis, outcome, first, second),
+        estimate=_make_estimate(analysis, outcome, first, second),
         time_point=str(outcome.get("time_frame") or ""),
-        higher_is_better=more_is_better(outcome),
+        higher_is_better=is_more_better(outcome),
         participants=sizes[first] + sizes[second] if is_counted else None,
-        passage=_passage_of(analysis, record),
+        passage=_make_passage(analysis, record),
     )
 
 
-def class_of(outcome: Mapping[str, Any]) -> OutcomeClass:
+def classify_outcome(outcome: Mapping[str, Any]) -> OutcomeClass:
     """Tell outcomes on safety, kinetics and markers, which the registry does not mark, from those on efficacy, by their
     title."""
     title = str(outcome.get("title") or "")
@@ -229,7 +235,7 @@ def class_of(outcome: Mapping[str, Any]) -> OutcomeClass:
     return "process" if says("marker", title) else "efficacy"
 
 
-def _condition_of(outcome: Mapping[str, Any], record: Evidence) -> str | None:
+def _find_condition(outcome: Mapping[str, Any], record: Evidence) -> str | None:
     """Return what an outcome is on where that is another condition than the trial's; None: the trial's own.
 
     Trials of drugs for diabetes prove that they are safe for the heart, which says nothing of the diabetes.
@@ -241,7 +247,7 @@ def _condition_of(outcome: Mapping[str, Any], record: Evidence) -> str | None:
     return next((name for name in _OF_HEART_OR_VESSELS if says(name, title)), None)
 
 
-def _passage_of(analysis: Mapping[str, Any], record: Evidence) -> StudyPassage | None:
+def _make_passage(analysis: Mapping[str, Any], record: Evidence) -> StudyPassage | None:
     sentence = str(analysis.get("sentence") or "")
     if not sentence:
         return None
@@ -250,11 +256,12 @@ def _passage_of(analysis: Mapping[str, Any], record: Evidence) -> StudyPassage |
     return StudyPassage(text=sentence, section="Registry entry", **located)
 
 
-def _estimate_of(analysis: Mapping[str, Any], outcome: Mapping[str, Any], *groups: str) -> Estimate:
+def _make_estimate(analysis: Mapping[str, Any], outcome: Mapping[str, Any], *groups: str) -> Estimate:
     """Carry an analysis' figures, and each group's own result."""
-    value, low, high, level = (
-        posted_number(analysis.get(name)) for name in ("effect_value", "ci_lower", "ci_upper", "ci_percent")
-    )
+    value = parse_posted_number(analysis.get("effect_value"))
+    low = parse_posted_number(analysis.get("ci_lower"))
+    high = parse_posted_number(analysis.get("ci_upper"))
+    level = parse_posted_number(analysis.get("ci_percent"))
     sign, p = _read_p(analysis)
     is_level = level is not None and 0 < level <= 100
     return Estimate(
@@ -267,7 +274,7 @@ def _estimate_of(analysis: Mapping[str, Any], outcome: Mapping[str, Any], *group
         p=p,
         p_sign=sign,
         unit=str(outcome.get("unit") or ""),
-        counts=tuple(_count_of(outcome, group) for group in groups),
+        counts=tuple(_make_count(outcome, group) for group in groups),
         written=_write_estimate(analysis),
     )
 
@@ -279,13 +286,13 @@ def _write_estimate(analysis: Mapping[str, Any]) -> str:
     return figures.removesuffix(".").removesuffix(f", {analysis.get('method')}")
 
 
-def _count_of(outcome: Mapping[str, Any], group: str) -> ArmCount:
+def _make_count(outcome: Mapping[str, Any], group: str) -> ArmCount:
     """Return a group's own result: people with an event where people are counted, else the value."""
-    values = [posted_number(row.get("value")) for row in outcome.get("values", ()) if row.get("group") == group]
+    values = [parse_posted_number(row.get("value")) for row in outcome.get("values", ()) if row.get("group") == group]
     value = values[0] if len(values) == 1 else None
-    size = _sizes_of(outcome).get(group)
+    size = _list_sizes(outcome).get(group)
     is_number = value is not None and value.is_integer() and value >= 0
-    if value is not None and is_number and counts_people(outcome) and not _is_share(outcome):
+    if value is not None and is_number and is_count_of_people(outcome) and not _is_share(outcome):
         return ArmCount(arm=group, events=int(value), n=size)
     return ArmCount(arm=group, mean=value, n=size)
 
@@ -307,7 +314,7 @@ def _read_p(analysis: Mapping[str, Any]) -> tuple[Literal["=", "<", "≤", ">", 
 def _read_analysis(analysis: Mapping[str, Any], outcome: Mapping[str, Any], first: str, second: str) -> Finding:
     """Read which group an analysis favours: by p and by the interval, which have to agree where both tell."""
     by_p = _is_significant(analysis)
-    by_interval = _excludes_null(analysis)
+    by_interval = _rules_out_null(analysis)
     kind = str(analysis.get("non_inferiority") or "")
     if "INFERIORITY" in kind or "EQUIVALENCE" in kind:
         return _read_equivalence(by_p, by_interval, outcome, first, second)
@@ -322,10 +329,10 @@ def _read_analysis(analysis: Mapping[str, Any], outcome: Mapping[str, Any], firs
 
 def _find_better(outcome: Mapping[str, Any], first: str, second: str) -> Finding:
     """Say which group a significant result favours."""
-    favours = _favoured(outcome, first, second)
+    favours = _find_favoured(outcome, first, second)
     if favours is not None:
         return Finding(favours, True)
-    return Finding(None, None, unread=_NO_DIRECTION if more_is_better(outcome) is None else _NO_VALUES)
+    return Finding(None, None, unread=_NO_DIRECTION if is_more_better(outcome) is None else _NO_VALUES)
 
 
 def _read_equivalence(
@@ -339,7 +346,7 @@ def _read_equivalence(
     return Finding("neither", False, "shown" if by_p else "not_shown")
 
 
-def _alpha_of(analysis: Mapping[str, Any]) -> float:
+def _find_alpha(analysis: Mapping[str, Any]) -> float:
     """Return the threshold of an analysis' p value: halved where its test is one-sided."""
     words = " ".join(str(analysis.get(name) or "") for name in ("method", "p_comment", "about"))
     is_one_sided = analysis.get("one_sided") or says("one-sided", words)
@@ -348,14 +355,14 @@ def _alpha_of(analysis: Mapping[str, Any]) -> float:
 
 
 def _is_full(analysis: Mapping[str, Any]) -> bool:
-    level = posted_number(analysis.get("ci_percent"))
-    return level is not None and math.isclose(level, FULL_LEVEL) and _alpha_of(analysis) == ALPHA
+    level = parse_posted_number(analysis.get("ci_percent"))
+    return level is not None and math.isclose(level, FULL_LEVEL) and _find_alpha(analysis) == ALPHA
 
 
 def _is_significant(analysis: Mapping[str, Any]) -> bool | None:
     """Whether p is below its threshold; None if none is posted or its bound does not tell."""
     sign, p = _read_p(analysis)
-    alpha = _alpha_of(analysis)
+    alpha = _find_alpha(analysis)
     if p is None:
         return None
     if sign in "<≤":
@@ -365,9 +372,11 @@ def _is_significant(analysis: Mapping[str, Any]) -> bool | None:
     return p < alpha
 
 
-def _excludes_null(analysis: Mapping[str, Any]) -> bool | None:
+def _rules_out_null(analysis: Mapping[str, Any]) -> bool | None:
     """Whether the interval excludes the value of no effect; None if that is not known, or the level is below 95 %."""
-    low, high, level = (posted_number(analysis.get(name)) for name in ("ci_lower", "ci_upper", "ci_percent"))
+    low = parse_posted_number(analysis.get("ci_lower"))
+    high = parse_posted_number(analysis.get("ci_upper"))
+    level = parse_posted_number(analysis.get("ci_percent"))
     measure = str(analysis.get("effect") or "")
     if low is None or high is None:
         return None
@@ -382,14 +391,14 @@ def _excludes_null(analysis: Mapping[str, Any]) -> bool | None:
     return True if level is not None and level >= FULL_LEVEL else None
 
 
-def _favoured(outcome: Mapping[str, Any], first: str, second: str) -> Favours | None:
+def _find_favoured(outcome: Mapping[str, Any], first: str, second: str) -> Favours | None:
     """Return which group did better in every posted category; None if they or the outcome's direction do not say.
 
     A category's own words count before the outcome's: "Therapeutic failure" under "Therapeutic response".
     """
-    ours = _values_of(outcome, first)
-    theirs = _values_of(outcome, second)
-    whole = more_is_better(outcome)
+    ours = _list_values(outcome, first)
+    theirs = _list_values(outcome, second)
+    whole = is_more_better(outcome)
     if len(ours) == len(theirs) == 1:  # each group has a row of its own in some outcomes
         theirs = dict.fromkeys(ours, next(iter(theirs.values())))
     if not ours or ours.keys() != theirs.keys():
@@ -399,16 +408,16 @@ def _favoured(outcome: Mapping[str, Any], first: str, second: str) -> Favours | 
         other = theirs[category]
         if value is None or other is None:  # "not reached" is longer or shorter than a number, as may be
             return None
-        own = higher_is_better(category) if len(ours) > 1 else None
+        own = is_higher_better(category) if len(ours) > 1 else None
         better = own if own is not None and whole is not None else whole
         if value != other:
             favoured.add(None if better is None else "arm" if (value > other) is better else "versus")
     return favoured.pop() if len(favoured) == 1 else None
 
 
-def _values_of(outcome: Mapping[str, Any], group: str) -> dict[str, float | None]:
+def _list_values(outcome: Mapping[str, Any], group: str) -> dict[str, float | None]:
     """Return a group's values by category, counts as proportions, without baseline values; None for `NA`."""
-    size = _sizes_of(outcome).get(group)
+    size = _list_sizes(outcome).get(group)
     is_count = says("plain count", str(outcome.get("unit") or "")) is not None and not _is_share(outcome)
     values: dict[str, float | None] = {}
     for row in outcome.get("values", ()):
@@ -417,14 +426,14 @@ def _values_of(outcome: Mapping[str, Any], group: str) -> dict[str, float | None
             continue
         if category in values:  # rows without titles of their own
             category = f"{category} {len(values)}"
-        value = posted_number(row.get("value"))
+        value = parse_posted_number(row.get("value"))
         if value is not None and is_count:
             value = value / size if size else None
         values[category] = value
     return values
 
 
-def _correct_for_doses(comparisons: list[Comparison], treatments: Mapping[str, ArmTreatment]) -> list[Comparison]:
+def _mark_loose_doses(comparisons: list[Comparison], treatments: Mapping[str, ArmTreatment]) -> list[Comparison]:
     """Mark results in favour of a dose that do not hold as one of several against the same group, by Bonferroni
     (Cochrane Handbook 15.6)."""
     corrected = []

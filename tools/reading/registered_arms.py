@@ -8,6 +8,7 @@ https://clinicaltrials.gov/data-api/about-api/study-data-structure
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
 from typing import Any, NamedTuple
 
 from ..lexicon import find_drugs
@@ -82,7 +83,7 @@ class TrialTreatments:
         }
         labels = [str(arm.get("label") or "") for arm in self._arms]
         in_labels = [self._find_named(label) for label in labels if not _is_inert(label)]
-        self._tested = {drug for drugs in in_labels for drug in drugs or ()}
+        self._tested = set(chain.from_iterable(drugs or () for drugs in in_labels))
         self.arms = {
             str(arm.get("label") or f"arm {number}"): self._treat(arm) for number, arm in enumerate(self._arms, 1)
         }
@@ -93,7 +94,7 @@ class TrialTreatments:
         drugs = [set(arm.drugs) for arm in self.arms.values()]
         return frozenset(set.intersection(*drugs)) if len(drugs) > 1 else frozenset()
 
-    def of_group(self, title: str, description: str) -> ArmTreatment:
+    def find_treatment(self, title: str, description: str) -> ArmTreatment:
         """Find what a group of results got: from its title, the arm with that title, and its description."""
         if _is_sequence(title):
             return UNKNOWN
@@ -103,7 +104,7 @@ class TrialTreatments:
         for text in (title, description):
             treatment = self._match_arms(self._read_text(text))
             if treatment.role != "unknown":
-                return treatment._replace(dose=_dose_of(title))
+                return treatment._replace(dose=_find_dose(title))
         return UNKNOWN
 
     def _match_arms(self, treatment: ArmTreatment) -> ArmTreatment:
@@ -111,9 +112,9 @@ class TrialTreatments:
         arms = [arm for arm in self.arms.values() if arm.role == "drug"]
         if treatment.role != "drug" or not arms:
             return treatment
-        wanted = set(treatment.drugs) - self.background
-        near = [arm for arm in arms if wanted <= set(arm.drugs)]
-        same = [arm for arm in near if wanted == set(arm.drugs) - self.background]
+        own = set(treatment.drugs) - self.background
+        near = [arm for arm in arms if own <= set(arm.drugs)]
+        same = [arm for arm in near if own == set(arm.drugs) - self.background]
         if not near:  # a name that the registry's own list lacks, such as the one that a research code got later
             return treatment
         drugs = {frozenset(arm.drugs) for arm in same or near}
@@ -129,14 +130,16 @@ class TrialTreatments:
         same = [arm for arm in self._arms if phrase_key(str(arm.get("label") or "")) == phrase_key(title)]
         if same:
             return same[0]
-        wanted = _words_of(title)
-        if not wanted:
+        title_words = _list_words(title)
+        if not title_words:
             return None
-        words = [(arm, _words_of(str(arm.get("label") or ""))) for arm in self._arms]
-        same = [arm for arm, label in words if label == wanted]
+        words = [(arm, _list_words(str(arm.get("label") or ""))) for arm in self._arms]
+        same = [arm for arm, label in words if label == title_words]
         if same:
             return same[0]
-        near = [arm for arm, label in words if label and (set(label) <= set(wanted) or set(wanted) <= set(label))]
+        near = [
+            arm for arm, label in words if label and (set(label) <= set(title_words) or set(title_words) <= set(label))
+        ]
         treatments = {self._treat(arm)[:2] for arm in near}
         return near[0] if len(treatments) == 1 else None
 
@@ -148,17 +151,17 @@ class TrialTreatments:
         """
         label = str(arm.get("label") or "")
         kind = str(arm.get("type") or "")
-        dose = _dose_of(label)
+        dose = _find_dose(label)
         if _is_sequence(label) or says("taken off", label):
             return ArmTreatment("unknown", (), kind)
         listed = [self._look_up(name) for name in arm.get("interventions", ())]
-        drugs = list(dict.fromkeys(drug for treatment in listed for drug in treatment.drugs))
+        drugs = list(dict.fromkeys(chain.from_iterable(treatment.drugs for treatment in listed)))
         in_label = self._find_named(label) or ()
         controls = [treatment.control for treatment in listed if treatment.control]
         has_inert = "placebo" in controls
         if _is_inert(label) and not in_label:
-            beside = tuple(drug for drug in drugs if drug not in self._tested)
-            return ArmTreatment("placebo", beside, kind)
+            partners = tuple(drug for drug in drugs if drug not in self._tested)
+            return ArmTreatment("placebo", partners, kind)
         if self._is_without(label):
             return ArmTreatment("none", (), kind)
         is_unknown = not any(find_drugs(drug) for drug in drugs)
@@ -173,11 +176,11 @@ class TrialTreatments:
             return ArmTreatment(_TYPED_INERT[kind], (), kind)
         if controls and all(treatment.control for treatment in listed):
             return ArmTreatment("placebo" if has_inert else controls[0], (), kind)
-        is_told = any(name for name in arm.get("interventions", ()))
+        has_names = any(name for name in arm.get("interventions", ()))
         plain = self._read_text(label)
         if plain.role != "unknown" and kind != "ACTIVE_COMPARATOR":
             return plain._replace(kind=kind)
-        return ArmTreatment("other_treatment" if is_told else "unknown", (), kind)
+        return ArmTreatment("other_treatment" if has_names else "unknown", (), kind)
 
     def _look_up(self, name: str) -> _ListedTreatment:
         intervention = self._interventions.get(phrase_key(name))
@@ -230,18 +233,18 @@ class TrialTreatments:
         if not drugs and len(part) < _LONGEST_TITLE:
             drugs += self._find_by_words(part, active)
         combinations = [drug for drug in drugs if "/" in drug]
-        parts = {piece for drug in combinations for piece in drug.split("/")}
+        parts = set(chain.from_iterable(drug.split("/") for drug in combinations))
         return [drug for drug in dict.fromkeys(drugs) if drug not in parts]
 
     def _find_by_words(self, part: str, active: Sequence[_ListedTreatment]) -> list[str]:
         """Find interventions by a word that no other one has: "Oral Nitrite" for "Sodium Nitrite"."""
-        words = _telling_words(part)
+        words = _list_telling_words(part)
         hits = [treatment for treatment in active if words & treatment.words]
         distinct = {treatment.drugs for treatment in hits}
         return list(hits[0].drugs) if len(distinct) == 1 else []
 
 
-def role_in_arms(trial: Trial, drug: str) -> tuple[Role, bool]:
+def find_role(trial: Trial, drug: str) -> tuple[Role, bool]:
     """Derive a drug's role from the arms of a registered trial, and whether its own effect is separable.
 
     It is background if every arm combines it with different drugs, a comparator if only other drugs are in experimental
@@ -250,8 +253,8 @@ def role_in_arms(trial: Trial, drug: str) -> tuple[Role, bool]:
     arms = [(arm.kind, frozenset(arm.drugs)) for arm in TrialTreatments(trial).arms.values()]
     having = [(kind, drugs - {drug}) for kind, drugs in arms if drug in drugs]
     others = [drugs for _, drugs in arms if drug not in drugs]
-    alone = not having or any(not beside or _is_within_one(beside, others) for _, beside in having)
-    if having and not others and len({beside for _, beside in having}) > 1:
+    alone = not having or any(not partners or _is_within_one(partners, others) for _, partners in having)
+    if having and not others and len({partners for _, partners in having}) > 1:
         return "background", alone
     is_rival = having and not any(kind == "EXPERIMENTAL" for kind, _ in having)
     if is_rival and any(kind == "EXPERIMENTAL" for kind, _ in arms):
@@ -259,8 +262,8 @@ def role_in_arms(trial: Trial, drug: str) -> tuple[Role, bool]:
     return "tested", alone
 
 
-def _is_within_one(beside: frozenset[str], others: Iterable[frozenset[str]]) -> bool:
-    return any(beside <= drugs for drugs in others)
+def _is_within_one(partners: frozenset[str], others: Iterable[frozenset[str]]) -> bool:
+    return any(partners <= drugs for drugs in others)
 
 
 def _read_intervention(entry: Mapping[str, Any]) -> _ListedTreatment:
@@ -271,27 +274,29 @@ def _read_intervention(entry: Mapping[str, Any]) -> _ListedTreatment:
     drugs = [drug.name for drug in find_drugs(text)]
     control = None if drugs else _find_control(text)
     if not drugs and not control:
-        others = [drug.name for other in names[1:] for drug in find_drugs(_OF_PLACEBO.sub(" ", other))]
+        others: list[str] = []
+        for other in names[1:]:
+            others += [drug.name for drug in find_drugs(_OF_PLACEBO.sub(" ", other))]
         is_drug = str(entry.get("type") or "DRUG") in _OF_DRUGS
-        drugs = others[:1] or ([_registry_name(name)] if is_drug and name else [])
+        drugs = others[:1] or ([_write_registry_name(name)] if is_drug and name else [])
     keys = tuple(phrase_key(spelling) for spelling in (*names, *drugs)) if drugs else ()
-    words = frozenset[str]().union(*map(_telling_words, names if drugs else ()))
+    words = frozenset[str]().union(*map(_list_telling_words, names if drugs else ()))
     return _ListedTreatment(tuple(dict.fromkeys(drugs)), control, keys, words)
 
 
-def _registry_name(name: str) -> str:
+def _write_registry_name(name: str) -> str:
     """Return the registry's name of an unknown drug without its dose; a research code alone, if there is one."""
     code = _CODE.search(name)
     return code.group().lower() if code else _FROM_DOSE.sub("", name).strip().lower() or name.lower()
 
 
-def _telling_words(text: str) -> frozenset[str]:
+def _list_telling_words(text: str) -> frozenset[str]:
     words = (word.removesuffix("s") for word in phrase_key(_DOSE.sub(" ", text)).split())
     telling = (word for word in words if len(word) >= _TELLING or (len(word) > 1 and not word.isalpha()))
     return frozenset(word for word in telling if word not in _COMMON and not word.isdigit())
 
 
-def _words_of(label: str) -> list[str]:
+def _list_words(label: str) -> list[str]:
     return _FILLERS.sub(" ", label.lower()).split()
 
 
@@ -312,6 +317,6 @@ def _is_sequence(text: str) -> bool:
     return bool(says("sequence", text) or _ARROW.search(text))
 
 
-def _dose_of(text: str) -> str:
+def _find_dose(text: str) -> str:
     dose = _DOSE.search(text)
     return dose.group() if dose else ""

@@ -4,6 +4,7 @@ What limitations concern is listed by CONSORT 2010, items 20 and 21.
 """
 
 from collections.abc import Callable
+from itertools import chain
 from typing import Literal, NamedTuple
 
 from ..lexicon import find_drugs
@@ -20,10 +21,10 @@ DecidingReason = Literal["pivotal trial", "disagrees with others", "asked for"]
 """Why a full text is read whole; the last: somebody named the publication."""
 ABSTRACT = "Abstract"
 TITLE = "Title"
-RESULTS_SHOWN = 2000  # characters of a record's results in a prompt; the abstract beside them has up to 2,500
-LIMITS_SHOWN = 800  # characters of its limitations in a prompt
-ROWS_SHOWN = 600  # characters of its tables' rows in a prompt
-WHOLE_SHOWN = 40_000  # characters of results, and of tables, of a record that decides: some 10,000 tokens each
+MOST_RESULTS = 2000  # characters of a record's results in a prompt; the abstract beside them has up to 2,500
+MOST_LIMITS = 800  # characters of its limitations in a prompt
+MOST_ROWS = 600  # characters of its tables' rows in a prompt
+MOST_OF_WHOLE = 40_000  # characters of results, and of tables, of a record that decides: some 10,000 tokens each
 CODE_READS = 6000  # characters of results read by code, whose readers were trained on abstracts
 MAX_LIMITS = 2  # quoted per study
 MIN_LIMIT_CHARACTERS = 30
@@ -46,21 +47,23 @@ class SectionPlace(NamedTuple):
         return self.text.splitlines()
 
 
-def licence_of(record: Evidence) -> str | None:
+def get_licence(record: Evidence) -> str | None:
     """Return the licence of the full text; None if none was read."""
-    read = record.paper and record.paper.full_text
-    return read.get("licence") if read else None
+    full_text = record.paper and record.paper.full_text
+    return full_text.get("licence") if full_text else None
 
 
 def places(record: Evidence, kind: SectionKind | None = None) -> list[SectionPlace]:
     """Return the sections of the full text, in the article's order; only those of a kind, if one is given."""
-    read = record.paper and record.paper.full_text
-    listed = read.get("sections", ()) if read else ()
-    found = [SectionPlace(each.get("kind", ""), each.get("title", ""), each.get("text", "")) for each in listed]
-    return [place for place in found if kind is None or place.kind == kind]
+    full_text = record.paper and record.paper.full_text
+    listed = full_text.get("sections", ()) if full_text else ()
+    sections = [
+        SectionPlace(section.get("kind", ""), section.get("title", ""), section.get("text", "")) for section in listed
+    ]
+    return [place for place in sections if kind is None or place.kind == kind]
 
 
-def section_of(
+def find_section(
     record: Evidence, quote: str, same: Callable[[str], str] = lambda text: " ".join(text.split())
 ) -> str | None:
     """Return the part of a record that contains a quote; texts are compared as `same` normalises them.
@@ -69,24 +72,24 @@ def section_of(
         `Title`, `Abstract`, `Registry entry` or `Database entry`, or a heading of the full text; None if the quote is
         not found.
     """
-    wanted = same(quote)
-    if not wanted:
+    target = same(quote)
+    if not target:
         return None
-    if wanted in same(record.citation.title):
+    if target in same(record.citation.title):
         return TITLE
-    if wanted in same(record.content):
-        return own_part(record)
-    return next((place.title for place in places(record) if wanted in same(place.text)), None)
+    if target in same(record.content):
+        return name_own_part(record)
+    return next((place.title for place in places(record) if target in same(place.text)), None)
 
 
-def own_part(record: Evidence) -> str:
+def name_own_part(record: Evidence) -> str:
     """Return the label of a record's own text: `Abstract`, `Registry entry`, `Database entry`, …"""
     card = cards().get(record.citation.source)
     return card.entries if card else ABSTRACT
 
 
 def is_full_text(section: str | None) -> bool:
-    """Whether a part returned by `section_of` belongs to the full text."""
+    """Whether a part returned by `find_section` belongs to the full text."""
     return section is not None and section not in (ABSTRACT, TITLE, *(card.entries for card in cards().values()))
 
 
@@ -97,29 +100,29 @@ class SectionPassage(NamedTuple):
     quote: str
 
 
-def stated_limits(record: Evidence) -> list[SectionPassage]:
+def find_stated_limits(record: Evidence) -> list[SectionPassage]:
     """Return limitations that a study states itself: at most two verbatim sentences of its full text.
 
     Sentences that name a limitation and its subject come first, then those in a section on limitations that name
     only the subject.
     """
-    found: list[tuple[int, int, SectionPassage]] = []
+    ranked: list[tuple[int, int, SectionPassage]] = []
     for place in places(readable(record), "limitations"):
         own = bool(says("limit", place.title))
         for sentence in sentences(place.text):
-            named = bool(says("limit", sentence))
+            names_limit = bool(says("limit", sentence))
             about = bool(says("about", sentence))
             fits = MIN_LIMIT_CHARACTERS <= len(sentence) <= MAX_LIMIT_CHARACTERS
-            if fits and about and (named or own) and section_of(record, sentence) == place.title:
-                found.append((not named, len(found), SectionPassage(place.title, sentence)))
-    return [passage for *_, passage in sorted(found)[:MAX_LIMITS]]
+            if fits and about and (names_limit or own) and find_section(record, sentence) == place.title:
+                ranked.append((not names_limit, len(ranked), SectionPassage(place.title, sentence)))
+    return [passage for *_, passage in sorted(ranked)[:MAX_LIMITS]]
 
 
-def opening_results(record: Evidence) -> str:
+def cut_opening_results(record: Evidence) -> str:
     """Return the results of the full text from their beginning, in whole lines, as far as code reads them."""
     room = CODE_READS
     lines = list[str]()
-    for line in (line for place in places(record, "results") for line in place.lines):
+    for line in chain.from_iterable(place.lines for place in places(record, "results")):
         room -= len(line)
         if room < 0:
             lines.append(line[: len(line) + room].rpartition(". ")[0])
@@ -128,28 +131,28 @@ def opening_results(record: Evidence) -> str:
     return "\n".join(filter(None, lines))
 
 
-def why_whole(record: Evidence) -> str:
+def get_whole_reason(record: Evidence) -> str:
     """Return why a model is shown the whole results and tables of a record; empty where it is shown excerpts."""
     text = record.paper and record.paper.full_text
     return text.get("decides", "") if text else ""
 
 
-def excerpted(record: Evidence, rows: int = ROWS_SHOWN, results: int = RESULTS_SHOWN) -> Evidence:
+def make_excerpt(record: Evidence, rows: int = MOST_ROWS, results: int = MOST_RESULTS) -> Evidence:
     """Cut a record's full text to what a model should read.
 
     Keeps limitations, and results and table rows that name a drug or a figure, at most so many characters of each.
     """
-    read = record.paper and record.paper.full_text
-    if not read:
+    full_text = record.paper and record.paper.full_text
+    if not full_text:
         return record
-    room = {"results": results, "limitations": LIMITS_SHOWN, "table": rows}
-    kept = list[ArticleSection]()
+    room = {"results": results, "limitations": MOST_LIMITS, "table": rows}
+    cut_sections = list[ArticleSection]()
     for place in places(record):
         text = _select_sentences(place.text, room.get(place.kind, 0))
         room[place.kind] = room.get(place.kind, 0) - len(text)
         if text:
-            kept.append(ArticleSection(kind=place.kind, title=place.title, text=text))
-    return record.noting(full_text={**read, "sections": kept})
+            cut_sections.append(ArticleSection(kind=place.kind, title=place.title, text=text))
+    return record.noting(full_text={**full_text, "sections": cut_sections})
 
 
 def _select_sentences(text: str, room: int) -> str:
@@ -157,7 +160,9 @@ def _select_sentences(text: str, room: int) -> str:
     if len(text) <= room:
         return text
     every = sentences(text)
-    weights = [bool(find_drugs(each)) + tells_figures(each) + bool(says("limit", each)) for each in every]
+    weights = [
+        bool(find_drugs(sentence)) + tells_figures(sentence) + bool(says("limit", sentence)) for sentence in every
+    ]
     order = sorted(range(len(every)), key=lambda i: (-weights[i], i))
     chosen: list[int] = []
     for i in order:

@@ -15,14 +15,14 @@ _OTHERS = r"{said of others}|{said of the plan}[^.;]*"
 _DENIALS = r"{said not}[^.;]{0,60}?{safety or effect}(?:\s*(?:/|and|or|,|nor)\s*\w+){0,3}"
 
 
-def why_stopped_kind(text: str | None) -> StoppingKind | None:
+def classify_stopping(text: str | None) -> StoppingKind | None:
     """Classify the sponsor's reason for stopping a trial; None if none is reported.
 
     `administrative` is every reason other than harm or effect.
 
-    >>> why_stopped_kind("Slow enrolment; the decision was not related to any safety or efficacy concern")
+    >>> classify_stopping("Slow enrolment; the decision was not related to any safety or efficacy concern")
     'administrative'
-    >>> why_stopped_kind("DSMB recommended stopping for futility")
+    >>> classify_stopping("DSMB recommended stopping for futility")
     'futility'
     """
     if not text or not text.strip():

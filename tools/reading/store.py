@@ -126,7 +126,7 @@ class StudyStore:
         self.path = path
         self._lock = threading.RLock()
         self._readers = dict[ReaderIdentity, int]()
-        with self._errors_in_words():
+        with self._put_errors_into_words():
             if is_writable:
                 path.parent.mkdir(parents=True, exist_ok=True)
             mode = "rwc" if is_writable else "ro"
@@ -145,7 +145,7 @@ class StudyStore:
 
     def _prepare(self, is_writable: bool) -> None:
         if self._is_new() and is_writable:
-            with self._transaction():
+            with self._begin_transaction():
                 for statement in _SCHEMA.split(";") if self._is_new() else ():  # another process may have been first
                     self._connection.execute(statement)
                 self._connection.execute(f"PRAGMA application_id={APPLICATION_ID}")
@@ -184,20 +184,23 @@ class StudyStore:
 
     def find(self, subject: ReadSubject, reader: ReaderIdentity) -> dict[str, Any] | None:
         """Return the content of a row; None if there is none. Raises StoreError."""
-        known = self._number_of(reader)
+        number = self._find_number(reader)
         rows = self._query(
             "SELECT content FROM study WHERE text = ? AND reader = ? AND drug = ? AND condition = ?",
-            *(bytes.fromhex(subject.text), known, subject.drug, subject.condition),
+            *(bytes.fromhex(subject.text), number, subject.drug, subject.condition),
         )
         return self._unpack(rows[0][0]) if rows else None
 
     def keep(self, rows: Sequence[StoredRow], reader: ReaderIdentity, done: Iterable[str] = ()) -> None:
         """Commit rows, and the texts of which all was read; what is there already stays. Raises StoreError."""
         day = datetime.now(UTC).date().isoformat()
-        packed = [(bytes.fromhex(row.subject.text), *row.subject[1:], day, _pack(row.content)) for row in rows]
-        with self._errors_in_words(), self._transaction() as connection:
+        packed = []
+        for row in rows:
+            subject = row.subject
+            packed.append((bytes.fromhex(subject.text), *subject[1:], day, _pack(row.content)))
+        with self._put_errors_into_words(), self._begin_transaction() as connection:
             connection.execute("INSERT OR IGNORE INTO reader VALUES (NULL, ?, ?, ?, ?)", reader)
-            number = self._number_of(reader)
+            number = self._find_number(reader)
             for text, drug, condition, *rest in packed:
                 values = (text, number, drug, condition, *rest)
                 connection.execute("INSERT OR IGNORE INTO study VALUES (?, ?, ?, ?, ?, ?)", values)
@@ -206,12 +209,12 @@ class StudyStore:
 
     def is_done(self, text: str, reader: ReaderIdentity) -> bool:
         """Whether all of a text was read by a reader. Raises StoreError."""
-        number = self._number_of(reader)
+        number = self._find_number(reader)
         return bool(self._query("SELECT 1 FROM done WHERE text = ? AND reader = ?", bytes.fromhex(text), number))
 
     def count_done(self, reader: ReaderIdentity) -> int:
         """Count the texts of which all was read by a reader. Raises StoreError."""
-        ((count,),) = self._query("SELECT count(*) FROM done WHERE reader = ?", self._number_of(reader))
+        ((count,),) = self._query("SELECT count(*) FROM done WHERE reader = ?", self._find_number(reader))
         return int(count)
 
     def counts(self) -> list[ReaderCount]:
@@ -221,8 +224,12 @@ class StudyStore:
             " FROM study JOIN reader ON reader.id = study.reader"
             " GROUP BY reader.id ORDER BY max(day) DESC, reader.id DESC"
         )
-        with self._errors_in_words():
-            return [ReaderCount(ReaderIdentity(*row[:4]), *row[4:6], *map(date.fromisoformat, row[6:])) for row in rows]
+        with self._put_errors_into_words():
+            counts = []
+            for *identity, texts, studies, first, last in rows:
+                days = (date.fromisoformat(first), date.fromisoformat(last))
+                counts.append(ReaderCount(ReaderIdentity(*identity), texts, studies, *days))
+            return counts
 
     def rows(self) -> Iterator[dict[str, Any]]:
         """Yield all rows with their reader, for other forms of the store. Raises StoreError."""
@@ -231,11 +238,11 @@ class StudyStore:
             " FROM study JOIN reader ON reader.id = study.reader ORDER BY text, reader.id, drug, condition"
         )
         names = ("text", "reader", "version", "release", "form", "drug", "condition", "day")
-        with self._lock, self._errors_in_words():
+        with self._lock, self._put_errors_into_words():
             for *cells, content in self._connection.execute(statement):
                 yield {**dict(zip(names, cells, strict=True)), "content": json.dumps(self._unpack(content))}
 
-    def _number_of(self, reader: ReaderIdentity) -> int:
+    def _find_number(self, reader: ReaderIdentity) -> int:
         """Return a reader's number; 0 if the store has nothing by it yet."""
         if reader not in self._readers:
             where = "name = ? AND version = ? AND release = ? AND form = ?"
@@ -246,11 +253,11 @@ class StudyStore:
         return self._readers[reader]
 
     def _query(self, statement: str, *values: Any) -> list[Any]:
-        with self._lock, self._errors_in_words():
+        with self._lock, self._put_errors_into_words():
             return self._connection.execute(statement, values).fetchall()
 
     def _unpack(self, packed: Any) -> dict[str, Any]:
-        with self._errors_in_words():
+        with self._put_errors_into_words():
             unpacker = zlib.decompressobj()
             content = json.loads(unpacker.decompress(packed, _MOST_BYTES))
             if not unpacker.eof or not isinstance(content, dict):
@@ -258,7 +265,7 @@ class StudyStore:
             return content
 
     @contextmanager
-    def _transaction(self) -> Iterator[sqlite3.Connection]:
+    def _begin_transaction(self) -> Iterator[sqlite3.Connection]:
         with self._lock:
             self._connection.execute("BEGIN IMMEDIATE")
             try:
@@ -271,7 +278,7 @@ class StudyStore:
                 raise
 
     @contextmanager
-    def _errors_in_words(self) -> Iterator[None]:
+    def _put_errors_into_words(self) -> Iterator[None]:
         """Turn errors of SQLite, the file system and damaged rows into a `StoreError` that says what to do."""
         try:
             yield
@@ -359,7 +366,7 @@ class StudyShelf:
                     content = store.find(subject, reader)
                     if content is None:
                         continue
-                    if reading_of(content, document, "") is None:
+                    if restore_reading(content, document, "") is None:
                         raise StoreError(f"the store of studies {store.path} {_DAMAGED}")
                 except StoreError as error:
                     self._leave(store, error)
@@ -426,12 +433,12 @@ class StudyShelf:
         store.close()
 
 
-def text_hash(document: Document) -> str:
+def hash_text(document: Document) -> str:
     """Hash everything of a record that determines its reading."""
     return _hash((document.title, document.text, document.types))
 
 
-def identity_of(name: str, version: str, form: type[BaseModel]) -> ReaderIdentity:
+def identify_reader(name: str, version: str, form: type[BaseModel]) -> ReaderIdentity:
     """Return the identity of a reader of this release that gives this form."""
     return ReaderIdentity(name, version, _release(), _hash(sorted(form.model_fields))[:12])
 
@@ -444,12 +451,12 @@ def _release() -> str:
         return "unreleased"
 
 
-def content_of(reading: Reading | Study) -> dict[str, Any]:
+def dump_content(reading: Reading | Study) -> dict[str, Any]:
     """Return what is kept of a reading: all but its key, which is the record's, and fields at their defaults."""
     return reading.model_dump(mode="json", exclude={"key"}, exclude_defaults=True)
 
 
-def reading_of(content: dict[str, Any], document: Document, key: str) -> Reading | None:
+def restore_reading(content: dict[str, Any], document: Document, key: str) -> Reading | None:
     """Restore a reading of a document; None if the content is no reading, or quotes what the document does not hold."""
     try:
         reading = Reading.model_validate({**content, "key": key})

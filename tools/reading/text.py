@@ -55,7 +55,7 @@ class Token(NamedTuple):
     end: int
 
 
-def tokens_of(text: str) -> list[Token]:
+def split_tokens(text: str) -> list[Token]:
     """Split a text normalised by `plain` into tokens, in order."""
     lowered = text.lower()
     if len(lowered) != len(text):  # a few capitals get longer in lower case; offsets must not shift
@@ -72,18 +72,35 @@ def says(cue: str, text: str) -> re.Match[str] | None:
     return cue_regex(cue, __package__).search(text)
 
 
-def sentence_spans(text: str, start: int = 0) -> list[tuple[int, int]]:
-    """Split a text from `start` on into sentence offsets, not splitting at abbreviations and decimals."""
-    found: list[tuple[int, int]] = []
+LONGEST_SENTENCE = 4000  # characters; abstracts have up to 3,000, and the work on a sentence grows with the square
+
+
+def split_spans(text: str, start: int = 0) -> list[tuple[int, int]]:
+    """Split a text from `start` on into sentence offsets, not splitting at abbreviations and decimals.
+
+    What goes on for more than `LONGEST_SENTENCE` characters is split at a blank before that, or there.
+    """
+    spans: list[tuple[int, int]] = []
     for end in _END.finditer(text, start):
         if _ABBREVIATED.search(text, max(start, end.start() - 8), end.start()):
             continue
         if text[start : end.start()].strip():
-            found.append((start, end.start()))
+            spans += _split_endless(text, start, end.start())
         start = end.end()
     if text[start:].strip():
-        found.append((start, len(text.rstrip())))
-    return found
+        spans += _split_endless(text, start, len(text.rstrip()))
+    return spans
+
+
+def _split_endless(text: str, start: int, end: int) -> list[tuple[int, int]]:
+    """Split a sentence that is too long to be one; any other comes back as it is."""
+    parts: list[tuple[int, int]] = []
+    while end - start > LONGEST_SENTENCE:
+        blank = text.rfind(" ", start + 1, start + LONGEST_SENTENCE)
+        middle = blank if blank > 0 else start + LONGEST_SENTENCE
+        parts.append((start, middle))
+        start = middle + 1 if blank > 0 else middle
+    return [(first, last) for first, last in (*parts, (start, end)) if text[first:last].strip()]
 
 
 def sentences(text: str) -> list[str]:
@@ -93,20 +110,20 @@ def sentences(text: str) -> list[str]:
     ['Drug A vs. placebo gave P = .03.', 'No deaths occurred.']
     """
     written = plain(text)
-    return [" ".join(written[start:end].split()) for start, end in sentence_spans(written)]
+    return [" ".join(written[start:end].split()) for start, end in split_spans(written)]
 
 
-def heading_role(text: str, start: int) -> SentenceRole | None:
+def find_heading_role(text: str, start: int) -> SentenceRole | None:
     """Return the role that a heading at an offset introduces; None if there is no known heading."""
     heading = _HEADING.match(text, start)
     return next((role for role, words in _ROLE_OF if words.fullmatch(heading["name"])), None) if heading else None
 
 
-def zone_features(words: Sequence[str], order: int, count: int) -> list[str]:
+def list_zone_features(words: Sequence[str], order: int, count: int) -> list[str]:
     """List the features of a sentence, the `order`th of `count`: unique and in a fixed order, in which a head sums."""
-    found = [*words, *(f"{first} {second}" for first, second in pairwise(words))]
-    found += ["^" + " ".join(words[:2]), f"#at{6 * order // count}"]
-    found += ["#last"] if order == count - 1 else []
-    found += ["#first"] if order <= 1 else []
-    found += ["#short"] if len(words) < 8 else []
-    return list(dict.fromkeys(found))
+    features = [*words, *(f"{first} {second}" for first, second in pairwise(words))]
+    features += ["^" + " ".join(words[:2]), f"#at{6 * order // count}"]
+    features += ["#last"] if order == count - 1 else []
+    features += ["#first"] if order <= 1 else []
+    features += ["#short"] if len(words) < 8 else []
+    return list(dict.fromkeys(features))

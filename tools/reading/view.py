@@ -9,6 +9,7 @@ import re
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property, lru_cache
+from itertools import chain
 
 from ..lexicon import canonical_condition, canonical_drug, is_class_member
 from .document import Document
@@ -54,19 +55,20 @@ class View:
     def _mask_conditions(self, condition: str) -> None:
         document = self.document
         spans = [(start, end) for name, start, end in document.conditions if name == self.condition]
-        spans += [span for span in find_literal(document, condition.lower()) if span not in spans]
-        taken: set[int] = set()
-        for start, end in spans or _loose(document, self.condition):
-            if start not in taken:
+        spans = list(dict.fromkeys([*spans, *find_literal(document, condition.lower())]))
+        covered: set[int] = set()
+        for start, end in spans or _find_loosely(document, self.condition):
+            if start not in covered:
                 self._put(start, end, "COND")
-            taken.update(range(start, end))
+            covered.update(range(start, end))
         for _, start, end in document.conditions:
-            if start not in taken and end - 1 not in taken:
+            if start not in covered and end - 1 not in covered:
                 self._put(start, end, "ELSE")
 
     def _put(self, start: int, end: int, sign: str) -> None:
         """Replace the pieces between two offsets by a sign."""
-        at, after = (bisect_left(self.document.begins, place) for place in (start, end))
+        at = bisect_left(self.document.begins, start)
+        after = bisect_left(self.document.begins, end)
         if at < after and self.words[at] not in ("DRUG", "COND"):
             self.words[at:after] = [sign, *[""] * (after - at - 1)]
             self._spelt[at] = after
@@ -74,7 +76,10 @@ class View:
     def find_pieces(self, sign: str) -> list[int]:
         """Return the indices of the document's pieces that stand under a sign."""
         starts = (at for at, word in enumerate(self.words) if word == sign and at in self._spelt)
-        return [piece for at in starts for piece in range(at, self._spelt[at])]
+        pieces: list[int] = []
+        for at in starts:
+            pieces += range(at, self._spelt[at])
+        return pieces
 
     @cached_property
     def sentences(self) -> list[tuple[str, ...]]:
@@ -97,7 +102,7 @@ def find_literal(document: Document, name: str) -> Iterator[tuple[int, int]]:
         yield from (match.span() for match in re.finditer(pattern, document.whole.lower()))
 
 
-def _loose(document: Document, condition: str) -> Iterator[tuple[int, int]]:
+def _find_loosely(document: Document, condition: str) -> Iterator[tuple[int, int]]:
     """Yield the offsets of single words of a condition: five letters or more, compared by their first six."""
     heads = {word[:6] for word in re.findall(r"[a-z]{5,}", condition)}
     return ((start, end) for word, start, end in document.pieces if word[:6] in heads and len(word) >= 5)
@@ -120,9 +125,9 @@ class Pieces:
         self._place = {name: at for at, name in enumerate(names)}
         self.of = lru_cache(_REMEMBERED)(self._cut)
 
-    def of_all(self, words: Iterable[str]) -> list[int]:
+    def cut_all(self, words: Iterable[str]) -> list[int]:
         """Return the pieces of several words, concatenated."""
-        return [piece for word in words for piece in self.of(word)]
+        return list(chain.from_iterable(map(self.of, words)))
 
     def _cut(self, word: str) -> tuple[int, ...]:
         """Cut a word in the form of `Document.words` into pieces."""

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from ..lexicon.heads import Floats, softmax
+from ..lexicon.heads import Floats, compute_softmax
 from .view import View
 
 BUCKETS = 2**20
@@ -23,11 +23,10 @@ def find_features(view: View) -> NDArray[np.int64]:
     """Return the features of a view as sorted hashes, with repetitions."""
     zones = view.document.zones
     last = len(view.sentences) - 1
-    features = [
-        zlib.crc32(feature.encode()) % BUCKETS
-        for at, words in enumerate(view.sentences)
-        for feature in _describe(words, zones[at], is_last=at == last)
-    ]
+    features: list[int] = []
+    for at, words in enumerate(view.sentences):
+        for feature in _describe(words, zones[at], is_last=at == last):
+            features.append(zlib.crc32(feature.encode()) % BUCKETS)
     return np.sort(np.array(features, np.int64))
 
 
@@ -97,10 +96,10 @@ class WordHead:
         buckets, counts = np.unique(features, return_counts=True)
         rows = np.searchsorted(self._buckets, buckets)
         rows[rows == len(self._buckets)] = 0
-        is_known = self._buckets[rows] == buckets
-        rows = rows[is_known]
-        values = weigh(counts[is_known], self._rarity[rows])
-        return softmax(values @ self._weights[rows] + self._bias)
+        is_in_head = self._buckets[rows] == buckets
+        rows = rows[is_in_head]
+        values = weigh(counts[is_in_head], self._rarity[rows])
+        return compute_softmax(values @ self._weights[rows] + self._bias)
 
 
 def weigh(counts: NDArray[np.int64], rarity: Floats) -> Floats:
@@ -111,4 +110,4 @@ def weigh(counts: NDArray[np.int64], rarity: Floats) -> Floats:
 
 def join_verdicts(by_network: Floats, by_words: Floats, powers: Floats) -> Floats:
     """Multiply two probabilities of the same verdicts, each with its power, and scale the sums to 1."""
-    return softmax(powers[0] * np.log(by_network + 1e-6) + powers[1] * np.log(by_words + 1e-6))
+    return compute_softmax(powers[0] * np.log(by_network + 1e-6) + powers[1] * np.log(by_words + 1e-6))

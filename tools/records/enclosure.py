@@ -33,8 +33,8 @@ _OPENING = re.compile(r"<records ([0-9a-f]{16})>")
 _EMBEDDED = re.compile(r"""\n<records ([0-9a-f]{16})>\n\{"[A-Z]\w*": \{.*\}\}\n</records \1>""")
 _MARKED = re.compile(r"<(/?records\b)")
 _MARKUP = re.compile(r"([\\`*\[\]|]|<(?=[A-Za-z/!?])|:(?=//)|(?<!\w)_|_(?!\w)|^(?=[#>+-]))")
-_NO_KEPT = str.maketrans("", "", "\n\t")
-_KEPT_CONTROLS = "\n\t"
+_WITHOUT_CONTROLS = str.maketrans("", "", "\n\t")
+_ALLOWED_CONTROLS = "\n\t"
 _INVISIBLE = frozenset({"Cc", "Cf", "Co", "Cs", "Cn"})
 """Unicode categories: control, format, private, surrogate, unassigned."""
 _BLANKS = (0x34F, 0x115F, 0x1160, 0x17B4, 0x17B5, *range(0x180B, 0x1810), 0x3164, 0xFFA0)
@@ -50,7 +50,7 @@ def new_marker() -> str:
 
 def visible(text: str) -> str:
     """Remove control and invisible characters (zero-width, direction marks, tags)."""
-    printable = text.isprintable() or text.translate(_NO_KEPT).isprintable()
+    printable = text.isprintable() or text.translate(_WITHOUT_CONTROLS).isprintable()
     if printable and (text.isascii() or _IGNORABLE.isdisjoint(text)):
         return text
     return "".join(filter(_is_visible, text))
@@ -73,7 +73,7 @@ def escape(text: str) -> str:
 
 @lru_cache(maxsize=4096)
 def _is_visible(character: str) -> bool:
-    if character in _KEPT_CONTROLS:
+    if character in _ALLOWED_CONTROLS:
         return True
     return unicodedata.category(character) not in _INVISIBLE and character not in _IGNORABLE
 

@@ -290,6 +290,14 @@ def merge(records: Iterable[Evidence]) -> list[Evidence]:
     return sorted(united, key=lambda record: (-record.relevance, record.key))
 
 
+def index_by_identifier(records: Iterable[Evidence]) -> dict[str, Evidence]:
+    """Return records by their keys and all their other identifiers; where two share one, the later record counts."""
+    by_identifier: dict[str, Evidence] = {}
+    for record in records:
+        by_identifier |= dict.fromkeys((record.key, *record.identifiers), record)
+    return by_identifier
+
+
 def _unite(group: Sequence[Evidence], names: set[str]) -> Evidence:
     """Unite duplicate records; `names` are all their identifiers, including those of earlier merges."""
     if len(group) == 1:

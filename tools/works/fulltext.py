@@ -160,9 +160,9 @@ def flatten(element: Element) -> str:
     '10^3 cells a day'
     """
 
-    def is_left_out(each: Element) -> bool:
-        tag = each.tag.rpartition(":")[2]
-        return tag in _DROPPED or (tag == "xref" and each.get("ref-type") in ("bibr", "table-fn"))
+    def is_left_out(element: Element) -> bool:
+        tag = element.tag.rpartition(":")[2]
+        return tag in _DROPPED or (tag == "xref" and element.get("ref-type") in ("bibr", "table-fn"))
 
     text = _EMPTY_BRACKETS.sub("", join_text(element, is_left_out))
     return _BEFORE_POINT.sub(r"\1", " ".join(text.split()))

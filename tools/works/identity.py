@@ -39,14 +39,14 @@ async def resolve(
     preprints = unsettled[: max(0, limit)]
     answers: dict[str, dict[str, Any]] = {record.key: {"published_version_unknown": _NO_ANSWER} for record in preprints}
 
-    async def one(record: Evidence) -> None:
+    async def look_up(record: Evidence) -> None:
         with contextlib.suppress(SearchError):
             version = await fetch_published_doi(record.record.doi or "", transport)
             answers[record.key] = {"published_version": version} if version else {}
 
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(deadline_s):
-            await asyncio.gather(*map(one, preprints))
+            await asyncio.gather(*map(look_up, preprints))
     return [record.noting(**answers[record.key]) if answers.get(record.key) else record for record in pool]
 
 

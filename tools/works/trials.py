@@ -15,7 +15,7 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from ..reading.numbers import figures
+from ..reading.numbers import list_figures
 from ..reading.reading import RANDOMISED, StudyDesign
 from ..reading.text import says
 from ..records.evidence import Evidence, checked_identifier
@@ -135,5 +135,5 @@ def _name_by_author(record: Evidence, participants: int | None) -> tuple[str, ..
         return ()
     person = f"{' '.join(words)} {initials[0]}, {participants:,} participants"
     names = [person] if participants >= TELLING_SIZE else []
-    results = sorted(set(figures(record.content)))
+    results = sorted(set(list_figures(record.content)))
     return (*names, f"{person}, {'; '.join(results)}") if len(results) >= TELLING_FIGURES else tuple(names)

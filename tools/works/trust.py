@@ -5,6 +5,7 @@ enough to flag it. A record on which no source answered counts as not checked, n
 """
 
 import asyncio
+from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from enum import StrEnum
 from typing import Any, Literal, NamedTuple
@@ -21,7 +22,7 @@ from ..sources.studies.pubmed import IDS_PER_FETCH, PubMed
 from ..wording import listed
 
 DEADLINE_S = 20.0  # per source; all are queried at once
-_REASONS_SHOWN = 4
+_MOST_REASONS = 4
 _KINDS: dict[str, Flag] = {"retraction": "retracted", "concern": "expression_of_concern", "correction": "corrected"}
 
 
@@ -78,7 +79,7 @@ async def check_trust(
         `retracted`, `expression_of_concern` and `corrected`, true if any source raises them.
     """
     papers = [record for record in records if is_paper(record)]
-    replies = await asyncio.gather(*(_ask(name, papers, transport, deadline_s) for name in _ASKED if papers))
+    replies = await asyncio.gather(*(_ask(name, papers, transport, deadline_s) for name in _SOURCES if papers))
     return [_judge(record, replies) if is_paper(record) else record for record in records]
 
 
@@ -126,14 +127,14 @@ def retraction_note(record: Evidence) -> str:
     paper = record.paper
     flagged = paper.trust_flagged if paper else None
     sources = (flagged or {}).get("retracted") or (record.citation.source,)
-    said_by = [title_of(name) for name in _ASKED if name in sources] or list(sources)
+    flagged_by = [title_of(name) for name in _SOURCES if name in sources] or list(sources)
     notices = [notice for notice in (paper and paper.trust_notices) or () if notice.get("kind") == "retraction"]
     references: list[str] = []
     for notice in notices:
         doi = f"doi:{notice['doi']}" if notice.get("doi") else None
         places = list(filter(None, (doi, notice.get("date"))))
         references += [f"notice {', '.join(places)}"] if places else []
-    return f'{record.key} "{record.citation.title}" ({"; ".join([listed(said_by), *references])})'
+    return f'{record.key} "{record.citation.title}" ({"; ".join([listed(flagged_by), *references])})'
 
 
 def is_unchecked(record: Evidence) -> bool:
@@ -157,11 +158,11 @@ def trust_summary(records: Iterable[Evidence], *, in_library: bool = False) -> s
     checked: set[str] = set()
     for paper in papers:
         checked.update(paper.trust_checked or ())
-    sources = [title_of(name) for name in _ASKED if name in checked]
+    sources = [title_of(name) for name in _SOURCES if name in checked]
     if in_library and sources:
         sources = ["the local library alone, which may lack later notices"]
-    counts = {state: sum(paper.trust_state == state for paper in papers) for state in _WORDS}
-    flagged = listed([f"{count} {_WORDS[state]}" for state, count in counts.items() if count])
+    counts = Counter(paper.trust_state for paper in papers)
+    flagged = listed([f"{counts[state]} {words}" for state, words in _WORDS.items() if counts[state]])
     line = (
         f"{len(papers) - len(unchecked)} of {len(papers)} publications behind the candidates were checked for "
         "retraction, expression of concern and correction"
@@ -183,11 +184,11 @@ def _list_reasons(papers: Iterable[Paper]) -> list[str]:
     for reason in reasons:
         name, colon, why = reason.partition(": ")
         lines.append(f"{title_of(name)}{colon}{why}")
-    return lines[:_REASONS_SHOWN] or ["no source was asked"]
+    return lines[:_MOST_REASONS] or ["no source was asked"]
 
 
 async def _ask(source: str, papers: Sequence[Evidence], transport: Transport, deadline_s: float) -> TrustReply:
-    how = _ASKED[source]
+    how = _SOURCES[source]
     name_by_key: dict[str, str] = {}
     own_words: dict[str, Word] = {}  # of a merged record, only the first source's flags are certain to be current
     for paper in papers:
@@ -272,7 +273,7 @@ class _TrustSource(NamedTuple):
     """Publications per call; None for all."""
 
 
-_ASKED: Mapping[str, _TrustSource] = {
+_SOURCES: Mapping[str, _TrustSource] = {
     "pubmed": _TrustSource(("pmid",), _ask_pubmed, IDS_PER_FETCH),
     "europepmc": _TrustSource(("pmid", "doi"), _ask_europepmc, 40),  # keeps the URL below 2,000 bytes
     "crossref": _TrustSource(("doi",), _ask_crossref, crossref.DOIS_PER_REQUEST),

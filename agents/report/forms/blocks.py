@@ -5,6 +5,7 @@ Texts are plain; each form escapes them, and links only to addresses that `safe_
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
@@ -113,22 +114,27 @@ class Table:
     @property
     def rows(self) -> tuple[Row, ...]:
         """The rows of all groups."""
-        return tuple(row for group in self.groups for row in group.rows)
+        return tuple(chain.from_iterable(group.rows for group in self.groups))
 
     def without_empty_columns(self) -> "Table":
         """Return the table without columns that hold nothing in any row; the first one stays."""
-        filled = [at for at in range(len(self.columns)) if at == 0 or any(row.cells[at] for row in self.rows)]
+        filled = [0]
+        for place in range(1, len(self.columns)):
+            if any(row.cells[place] for row in self.rows):
+                filled.append(place)
         groups = []
         for group in self.groups:
-            rows = [replace(row, cells=tuple(row.cells[at] for at in filled)) for row in group.rows]
+            rows = []
+            for row in group.rows:
+                rows.append(replace(row, cells=tuple(row.cells[place] for place in filled)))
             groups.append(replace(group, rows=tuple(rows)))
-        return replace(self, columns=tuple(self.columns[at] for at in filled), groups=tuple(groups))
+        return replace(self, columns=tuple(self.columns[place] for place in filled), groups=tuple(groups))
 
     def card(self, row: Row) -> "list[RichText]":
         """Return a row's lines for lists: its first cell, the others that hold something with their columns' names."""
-        cells = [each for each in zip(self.columns[1:], row.cells[1:], strict=True) if each[1]]
+        cells = [(name, cell) for name, cell in zip(self.columns[1:], row.cells[1:], strict=True) if cell]
         details = join_flows((flow(Text(f"{name}: ", "emphasis"), *cell) for name, cell in cells), " · ")
-        return [each for each in (row.cells[0], details, row.below) if each]
+        return [line for line in (row.cells[0], details, row.below) if line]
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,13 +210,13 @@ def flow(*parts: "str | TreeNode") -> RichText:
 
 def join_flows(parts: "Iterable[RichText]", by: str = "; ") -> RichText:
     """Join pieces of content with a separator."""
-    found: list[TreeNode] = []
+    nodes: list[TreeNode] = []
     for part in parts:
-        found += [*flow(by), *part] if found else part
-    return tuple(found)
+        nodes += [*flow(by), *part] if nodes else part
+    return tuple(nodes)
 
 
-def lists_in(item: RichText) -> list[Items]:
+def find_lists(item: RichText) -> list[Items]:
     """Return the lists in a list's item, which forms set below its line; short lines are part of it."""
     return [node for node in item if isinstance(node, Items) and node.look != "lines"]
 

@@ -14,10 +14,10 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from ...pictures import ForestPlot
 from ...pictures.overview import Overview
 from .blocks import GRADE_SYMBOLS, Items, ReportTree, RichText, Section
-from .links import line, safe_url
+from .links import safe_url, write_on_one_line
 
 
-def picture(plot: ForestPlot | Overview, narrow: bool = False) -> str:
+def draw_picture(plot: ForestPlot | Overview, narrow: bool = False) -> str:
     """Return a plot as a data URL; empty if matplotlib is not installed."""
     try:
         from ...pictures import plots  # noqa: PLC0415  an extra, and slow
@@ -30,22 +30,28 @@ def picture(plot: ForestPlot | Overview, narrow: bool = False) -> str:
 
 
 @cache
-def _environment() -> Environment:
-    made = Environment(loader=FileSystemLoader(Path(__file__).parent), autoescape=True, undefined=StrictUndefined)
-    made.filters |= {"line": line, "safe_url": lambda url: safe_url(url) or "", "picture": picture}
-    made.globals |= {
+def _make_environment() -> Environment:
+    environment = Environment(
+        loader=FileSystemLoader(Path(__file__).parent), autoescape=True, undefined=StrictUndefined
+    )
+    environment.filters |= {
+        "line": write_on_one_line,
+        "safe_url": lambda url: safe_url(url) or "",
+        "picture": draw_picture,
+    }
+    environment.globals |= {
         "symbols": GRADE_SYMBOLS,
         "stances": set("supporting contradicting inconclusive supports contradicts excluded".split()),
     }
-    return made
+    return environment
 
 
-def _render(macro: str, shown: object, **variables: object) -> str:
-    template = _environment().get_template("report.html.j2")
-    return str(getattr(template.make_module({"notebook": False, "references": 0, **variables}), macro)(shown))
+def _render(macro: str, content: object, **variables: object) -> str:
+    template = _make_environment().get_template("report.html.j2")
+    return str(getattr(template.make_module({"notebook": False, "references": 0, **variables}), macro)(content))
 
 
-def page_html(document: ReportTree, cited_at: str = "#ref-", style: str = "") -> str:
+def render_page(document: ReportTree, cited_at: str = "#ref-", style: str = "") -> str:
     """Render the report for a page, with ids for the links within it.
 
     Args:
@@ -53,29 +59,31 @@ def page_html(document: ReportTree, cited_at: str = "#ref-", style: str = "") ->
         cited_at: prefix of a citation's link, before its number; by default the references.
         style: a style sheet; with it the page is whole, without it just the body.
     """
-    parts = (*document.sections, *(document.appendix.blocks if document.appendix else ()))
-    blocks = (block for part in parts if isinstance(part, Section) for block in part.blocks)
-    count = sum(len(block.items) for block in blocks if isinstance(block, Items) and block.look == "references")
+    count = 0
+    for part in (*document.sections, *(document.appendix.blocks if document.appendix else ())):
+        blocks = part.blocks if isinstance(part, Section) else ()
+        lists = [block for block in blocks if isinstance(block, Items) and block.look == "references"]
+        count += sum(len(block.items) for block in lists)
     digest = b64encode(sha256(style.encode()).digest()).decode()
     about = {"references": count, "cited_at": cited_at, "style": style, "digest": digest}
     return _render("file" if style else "page", document, **about)
 
 
-def section_html(section: Section, references: int, cited_at: str) -> str:
-    """Render a section of a report alone; `references` is how many there are, `cited_at` as of `page_html`."""
+def render_section(section: Section, references: int, cited_at: str) -> str:
+    """Render a section of a report alone; `references` is how many there are, `cited_at` as of `render_page`."""
     return _render("part", section, references=references, cited_at=cited_at)
 
 
-def cell_html(content: RichText, references: int, cited_at: str) -> str:
-    """Render a table's cell alone, as `section_html` does a section."""
+def render_cell(content: RichText, references: int, cited_at: str) -> str:
+    """Render a table's cell alone, as `render_section` does a section."""
     return _render("flow", content, references=references, cited_at=cited_at)
 
 
-def notebook_html(document: ReportTree) -> str:
+def render_for_notebook(document: ReportTree) -> str:
     """Render the report for a notebook's cell, with later sections folded and without the appendix."""
     return _render("cell", document, notebook=True, cited_at="")
 
 
-def notebook_part_html(section: Section) -> str:
+def render_part_for_notebook(section: Section) -> str:
     """Render a section alone for a notebook's cell, under its title."""
     return _render("alone", section, notebook=True, cited_at="")

@@ -7,12 +7,12 @@ from willowbark.tools.records.evidence import checked_identifier
 from willowbark.tools.records.registry import linked_hosts
 
 
-def line(text: str) -> str:
+def write_on_one_line(text: str) -> str:
     """Reduce a text to one line without invisible characters; keeps a space at either end."""
-    said = " ".join(visible(text).split())
+    words = " ".join(visible(text).split())
     before = " " * text[:1].isspace()
     after = " " * text[-1:].isspace()
-    return f"{before}{said}{after}" if said else before
+    return f"{before}{words}{after}" if words else before
 
 
 _PAGES = {
@@ -30,29 +30,29 @@ def safe_url(url: str) -> str | None:
     >>> safe_url("javascript:alert(1)") is None, safe_url("https://doi.org@evil.example/") is None
     (True, True)
     """
-    if any(not "!" <= each <= "~" or each in "<>()[]{}\"'`\\|" for each in url):
+    if any(not "!" <= character <= "~" or character in "<>()[]{}\"'`\\|" for character in url):
         return None
     parts = urlsplit(url)
     plain = parts.scheme == "https" and parts.netloc == parts.hostname and parts.hostname in linked_hosts()
     return url if plain else None
 
 
-def url_of(key: str, url: str = "") -> str | None:
+def find_url(key: str, url: str = "") -> str | None:
     """Return the address of a record's page; None if no page of a source is known.
 
     Args:
         key: the record's key in claims and references, such as `pmid:…`.
         url: the record's own address, if it has one.
 
-    >>> url_of("nct:NCT02188459")
+    >>> find_url("nct:NCT02188459")
     'https://clinicaltrials.gov/study/NCT02188459'
-    >>> url_of("doi:10.1016/s0140-6736(99)00001-1")
+    >>> find_url("doi:10.1016/s0140-6736(99)00001-1")
     'https://doi.org/10.1016/s0140-6736%2899%2900001-1'
     """
     kind, _, value = key.partition(":")
     name, page = _PAGES.get(kind, ("", ""))
-    known = checked_identifier(name, value) if name else None
-    return safe_url(url) or (safe_url(page.format(quote(known))) if known else None)
+    identifier = checked_identifier(name, value) if name else None
+    return safe_url(url) or (safe_url(page.format(quote(identifier))) if identifier else None)
 
 
 def record_name(key: str) -> str:

@@ -13,24 +13,24 @@ APPENDIX_METHOD = "to_appendix()"
 _AROUND = {"strong": "**", "emphasis": "*", "flag": "**", "mark": "**"}
 
 
-def as_markdown(document: nodes.ReportTree, appendix: str = APPENDIX_METHOD) -> str:
+def render_markdown(document: nodes.ReportTree, appendix: str = APPENDIX_METHOD) -> str:
     """Render the report, with a line on the contents of its appendix and on where that is."""
     appended = [section.title[:1].lower() + section.title[1:] for section in _list_appendix(document)]
     parts = [
         f"# {escape(document.title)}",
-        *(f"> {inline(paragraph.content)}" for paragraph in document.opening),
+        *(f"> {render_inline(paragraph.content)}" for paragraph in document.opening),
         f"**Question.** {escape(document.question)}",
-        *_blocks(document.sections, 2),
+        *_render_blocks(document.sections, 2),
         *([f"**Appendix.** In `{appendix}`: {escape(', '.join(appended))}."] if appended else []),
-        *(f"*{inline(paragraph.content)}*" for paragraph in document.closing),
+        *(f"*{render_inline(paragraph.content)}*" for paragraph in document.closing),
     ]
     return "\n\n".join(parts) + "\n"
 
 
-def appendix_in_markdown(document: nodes.ReportTree) -> str:
+def render_appendix(document: nodes.ReportTree) -> str:
     """Render the appendix; its references are numbered on from the report's."""
-    parts = [f"# Appendix: {escape(document.title)}", *_blocks(_list_appendix(document), 2)]
-    return "\n\n".join([*parts, *(f"*{inline(paragraph.content)}*" for paragraph in document.closing)]) + "\n"
+    parts = [f"# Appendix: {escape(document.title)}", *_render_blocks(_list_appendix(document), 2)]
+    return "\n\n".join([*parts, *(f"*{render_inline(paragraph.content)}*" for paragraph in document.closing)]) + "\n"
 
 
 def _list_appendix(document: nodes.ReportTree) -> list[nodes.Section]:
@@ -39,31 +39,31 @@ def _list_appendix(document: nodes.ReportTree) -> list[nodes.Section]:
     )
 
 
-def blocks_in_markdown(blocks: Iterable[Block]) -> str:
+def render_blocks(blocks: Iterable[Block]) -> str:
     """Render some blocks of a report."""
-    return "\n\n".join(_blocks(blocks, 3))
+    return "\n\n".join(_render_blocks(blocks, 3))
 
 
-def _blocks(blocks: Iterable[Block], level: int) -> Iterator[str]:
+def _render_blocks(blocks: Iterable[Block], level: int) -> Iterator[str]:
     for block in blocks:
         match block:
             case nodes.Section():
                 note = f" ({escape(block.note)})" if block.note else ""
                 yield f"{'#' * level} {escape(block.title)}{note}"
-                yield from _blocks(block.blocks, min(level + 1, 6))
+                yield from _render_blocks(block.blocks, min(level + 1, 6))
             case nodes.Details():
                 yield f"**{escape(block.summary)}**"
-                yield from _blocks(block.blocks, level)
+                yield from _render_blocks(block.blocks, level)
             case nodes.Paragraph():
-                yield inline(block.content)
+                yield render_inline(block.content)
             case nodes.Items():
                 yield "\n".join(_list_lines(block, ""))
             case nodes.Pairs():
-                yield "\n".join(f"- **{escape(name)}:** {inline(content)}" for name, content in block.pairs)
+                yield "\n".join(f"- **{escape(name)}:** {render_inline(content)}" for name, content in block.pairs)
             case nodes.Table():
-                yield table(block)
+                yield _render_table(block)
             case nodes.Quote():
-                yield f"> {inline((block,))}"
+                yield f"> {render_inline((block,))}"
             case nodes.Figure():
                 pass  # the tables have its data
 
@@ -71,13 +71,13 @@ def _blocks(blocks: Iterable[Block], level: int) -> Iterator[str]:
 def _list_lines(block: nodes.Items, indent: str) -> Iterator[str]:
     for number, item in enumerate(block.items, block.start):
         mark = "- " if block.look in ("points", "lines") else f"{number}. "
-        inner = nodes.lists_in(item)
-        yield f"{indent}{mark}{inline(node for node in item if node not in inner)}"
-        for each in inner:
-            yield from _list_lines(each, indent + " " * len(mark))
+        inner = nodes.find_lists(item)
+        yield f"{indent}{mark}{render_inline(node for node in item if node not in inner)}"
+        for inner_list in inner:
+            yield from _list_lines(inner_list, indent + " " * len(mark))
 
 
-def table(block: nodes.Table) -> str:
+def _render_table(block: nodes.Table) -> str:
     """Render a table with its caption above it; a wide one as a list, one point per row.
 
     Studies of a drug need no caption: their heading is the drug.
@@ -85,22 +85,23 @@ def table(block: nodes.Table) -> str:
     parts = [f"*{escape(block.caption)}*"] if block.caption and block.look != "records" else []
     if not block.is_wide:
         head = f"| {' | '.join(map(escape, block.columns))} |\n{'|---' * len(block.columns)}|"
-        rows = [f"| {' | '.join(map(inline, row.cells))} |" for row in block.rows]
+        rows = [f"| {' | '.join(map(render_inline, row.cells))} |" for row in block.rows]
         return "\n\n".join([*parts, "\n".join([head, *rows])])
     for group in block.groups:
         if group.title:
-            parts.append(inline(group.title))
-        points = ("\\\n  ".join(filter(None, map(inline, block.card(row)))) for row in group.rows)
+            parts.append(render_inline(group.title))
+        points = ("\\\n  ".join(filter(None, map(render_inline, block.card(row)))) for row in group.rows)
         parts.append("\n".join(f"- {point}" for point in points))
     return "\n\n".join(parts)
 
 
-def inline(content: Iterable[TreeNode]) -> str:
+def render_inline(content: Iterable[TreeNode]) -> str:
     """Render content in one line."""
-    return " ".join(filter(None, "".join(map(_span, nodes.spans(content))).split(" "))).strip()
+    line = "".join(map(_render_span, nodes.spans(content)))
+    return " ".join(filter(None, line.split(" "))).strip()
 
 
-def _span(node: nodes.Span) -> str:
+def _render_span(node: nodes.Span) -> str:
     if isinstance(node, nodes.Cite):
         return f" {node.text}"
     core = escape(node.text)

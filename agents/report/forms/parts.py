@@ -25,13 +25,13 @@ def leave_out(document: ReportTree, *, citations: bool = False, methodology: boo
             return part.id.startswith(sections) if sections else False
         return citations and isinstance(part, Cite)
 
-    shortened: ReportTree = _without(document, is_left_out)
+    shortened: ReportTree = _drop_parts(document, is_left_out)
     return shortened
 
 
-def _without(part: Any, is_left_out: Callable[[object], bool]) -> Any:
+def _drop_parts(part: Any, is_left_out: Callable[[object], bool]) -> Any:
     if isinstance(part, tuple):
-        return tuple(_without(inner, is_left_out) for inner in part if not is_left_out(inner))
+        return tuple(_drop_parts(inner, is_left_out) for inner in part if not is_left_out(inner))
     if not is_dataclass(part) or isinstance(part, Figure | type):
         return part
-    return replace(part, **{field.name: _without(getattr(part, field.name), is_left_out) for field in fields(part)})
+    return replace(part, **{field.name: _drop_parts(getattr(part, field.name), is_left_out) for field in fields(part)})

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from ...http.reply import Reply, entries, reported, text, without_repeats
-from ...lexicon import canonical_drug, same_drug
+from ...lexicon import canonical_drug, is_same_drug
 from ...questions.query import remove_syntax
 from ...records import Development, Drug, Mechanism
 from ...records.card import SourceCard
@@ -70,9 +70,9 @@ def parse_drug(drug: str, hits: Iterable[MyChemHit]) -> Evidence | None:
     exact: list[MyChemHit] = []
     for hit in hits:
         names = _list_names(hit)
-        if any(name.casefold() == drug.casefold() for name in names if same_drug(name, drug)):
+        if any(name.casefold() == drug.casefold() for name in names if is_same_drug(name, drug)):
             exact.append(hit)
-        elif any(same_drug(name, drug) for name in names):
+        elif any(is_same_drug(name, drug) for name in names):
             own.append(hit)
     own = [*exact, *own]
     keys = [str(hit.get("_id")) for hit in own]

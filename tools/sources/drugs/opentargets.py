@@ -11,8 +11,8 @@ from typing import Any
 
 from ...errors import SourceRefused, SourceUnavailable, UnreadableReply
 from ...http.reply import Reply, at, dicts, entries, read_each, reported, without_repeats
-from ...lexicon import canonical_drug, condition_synonyms, same_drug
-from ...lexicon.conditions import name_essence
+from ...lexicon import canonical_drug, condition_synonyms, is_same_drug
+from ...lexicon.conditions import stem_name
 from ...questions import parse_query
 from ...records import AssociatedTarget, Disease, Drug, Mechanism, Pathway, Signal
 from ...records.card import SourceCard
@@ -213,13 +213,13 @@ def choose_hits(hits: Iterable[Mapping[str, Any]], condition: str) -> list[str]:
     >>> choose_hits([{"id": "A", "name": "migraine with aura"}, {"id": "B", "name": "migraine disorder"}], "migraine")
     ['B']
     """
-    names = [name_essence(name) for name in (condition, *condition_synonyms(condition))]
+    names = [stem_name(name) for name in (condition, *condition_synonyms(condition))]
     same: list[str] = []
     holding: list[str] = []
     touching: list[str] = []
     for hit in hits:
         key = str(hit["id"])
-        words = name_essence(str(hit.get("name")))
+        words = stem_name(str(hit.get("name")))
         if words in names:
             same.append(key)
         if any(name and name <= words for name in names):
@@ -237,7 +237,9 @@ def find_drug_id(hits: Iterable[Mapping[str, Any]], drug: str) -> str | None:
     """
     listed = [(str(hit["id"]), str(hit.get("name"))) for hit in hits]
     exact = [key for key, name in listed if name.casefold() == drug.casefold()]
-    salts = [key for key, name in listed if same_drug(name, drug) or name.casefold().startswith(f"{drug.casefold()} ")]
+    salts = [
+        key for key, name in listed if is_same_drug(name, drug) or name.casefold().startswith(f"{drug.casefold()} ")
+    ]
     return next(iter([*exact, *salts]), None)
 
 

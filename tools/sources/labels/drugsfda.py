@@ -11,7 +11,7 @@ from string import ascii_uppercase
 from typing import Any
 
 from ...http.reply import dicts, read_each, reported
-from ...lexicon import canonical_drug, common_drug_names, same_drug
+from ...lexicon import canonical_drug, common_drug_names, is_same_drug
 from ...records import Application, DrugApproval
 from ...records.card import SourceCard
 from ...records.evidence import Evidence
@@ -104,7 +104,7 @@ def _list_products(drug: str, result: Mapping[str, Any]) -> list[Mapping[str, An
     products: list[Mapping[str, Any]] = []
     for product in dicts(result, "products"):
         ingredients = dicts(product, "active_ingredients")
-        if len(ingredients) == 1 and same_drug(str(ingredients[0].get("name")), drug):
+        if len(ingredients) == 1 and is_same_drug(str(ingredients[0].get("name")), drug):
             products.append(product)
     return products
 

@@ -12,7 +12,7 @@ from uuid import UUID
 
 from ...errors import UnreadableReply
 from ...http.reply import Reply, at, count, entries, read_each
-from ...lexicon import canonical_drug, common_drug_names, find_drugs, same_drug
+from ...lexicon import canonical_drug, common_drug_names, find_drugs, is_same_drug
 from ...questions.query import remove_syntax
 from ...reading.text import sentences
 from ...records import Label, NamedDrug
@@ -126,7 +126,7 @@ def choose_label(labels: Sequence[OpenFDALabel], drug: str) -> OpenFDALabel | No
 
 def _is_of(label: OpenFDALabel, drug: str) -> bool:
     names = _parse_names(label, "generic_name")
-    return bool(names) and all(same_drug(name, drug) for name in names)
+    return bool(names) and all(is_same_drug(name, drug) for name in names)
 
 
 def parse_label(label: OpenFDALabel) -> Evidence | None:
@@ -177,7 +177,7 @@ def _find_named_drugs(label: OpenFDALabel, own: Sequence[str]) -> list[NamedDrug
         text = " ".join(" ".join(_parse_texts(label, field)) for field in SECTIONS[heading])
         for sentence in sentences(" ".join(text.split())):
             for name in dict.fromkeys(mention.name for mention in find_drugs(sentence)):
-                is_own = any(same_drug(name, own_name) for own_name in own)
+                is_own = any(is_same_drug(name, own_name) for own_name in own)
                 if not is_own:
                     drugs.setdefault((heading, name), {"drug": name, "heading": heading, "sentence": sentence})
     return list(drugs.values())[:MAX_NAMED]
