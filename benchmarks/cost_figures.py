@@ -10,6 +10,7 @@ pace (both `benchmarks.smoke`). Times depend on the machine and on what else it 
 import argparse
 import asyncio
 import statistics
+import textwrap
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
@@ -20,6 +21,7 @@ from faults.server import SourceServer
 
 PAGE = Path(__file__).parent.parent / "docs" / "explanation" / "cost-and-time.md"
 RUNS = 3
+WIDTH = 136  # of the page's lines
 PURPOSES = {
     "StudiesDraft": "readings of publications, whole abstracts, and of trials that stopped or posted results",
     "choice of searches": "choice of searches, with a look at what came",
@@ -49,13 +51,15 @@ def describe_tokens() -> str:
     sentences = [
         f"The run had {report.search_iterations} rounds and read {report.total_papers_reviewed} records, in"
         f" {len(client.steps)} consecutive steps.",
-        f"{cacheable / total:.0%} of all tokens repeat the beginning of an earlier prompt, which a provider's cache"
-        " makes cheaper",
-        f"({client.cached / total:.0%} if it keeps a prompt only once that is answered).",
-        f"With `--batch` {reading_tokens / total:.0%} are at half the price,"
-        f" and {(reading_tokens + cacheable_tokens) / total:.0%} at half the price or cacheable.",
+        f"{percent(cacheable / total)} of all tokens repeat the beginning of an earlier prompt, which a provider's"
+        " cache makes cheaper",
+        f"({percent(client.cached / total)} if it keeps a prompt only once that is answered).",
+        f"With `--batch` {percent(reading_tokens / total)} are at half the price,"
+        f" and {percent((reading_tokens + cacheable_tokens) / total)} at half the price or cacheable.",
     ]
-    lines += [" ".join(sentences), "", f"(`python -m benchmarks.prompt_tokens`, {format_today()})"]
+    paragraph = " ".join(sentences).replace(" %", "\u00a0%")  # else a line may begin with the sign
+    lines += [line.replace("\u00a0", " ") for line in textwrap.wrap(paragraph, WIDTH)]
+    lines += ["", f"(`python -m benchmarks.prompt_tokens`, {format_today()})"]
     return "\n".join(lines)
 
 
@@ -102,6 +106,15 @@ def describe_pace() -> str:
             f"(`make rehearse`, {format_today()})",
         ]
     )
+
+
+def percent(share: float) -> str:
+    """Write a share as the pages do.
+
+    >>> percent(0.214)
+    '21 %'
+    """
+    return f"{100 * share:.0f} %"
 
 
 def format_today() -> str:

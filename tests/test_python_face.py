@@ -39,6 +39,32 @@ def test_the_package_is_imported_without_any_of_its_floors() -> None:
     assert subprocess.check_output([sys.executable, "-c", loaded], text=True).strip() == "[]"
 
 
+FIRST_RUN = """
+import asyncio, sys
+from willowbark.teams import research_stream
+
+class Finder:
+    def find_spec(self, name, path=None, target=None):
+        if asyncio._get_running_loop() is not None:
+            on_loop.append(name)
+
+async def begin():
+    stream = research_stream("Which drugs prevent migraine?", offline=True, ledger=None)
+    await anext(stream)
+    await stream.aclose()
+
+on_loop = []
+sys.meta_path.insert(0, Finder())
+asyncio.run(begin())
+print([n for n in on_loop if n.startswith(("willowbark.agents", "willowbark.teams", "autogen", "numpy"))])
+print("willowbark.teams.run.course" in sys.modules)
+"""
+
+
+def test_the_first_run_of_a_process_imports_nothing_heavy_on_the_event_loop() -> None:
+    assert subprocess.check_output([sys.executable, "-c", FIRST_RUN], text=True).split("\n")[:2] == ["[]", "True"]
+
+
 async def test_a_source_is_searched_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("WILLOWBARK_LIBRARY__PATH", "bundled")
 

@@ -10,6 +10,7 @@ import time
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager
 from functools import partial
+from importlib import import_module
 from typing import TYPE_CHECKING, TypeVar, Unpack
 
 from willowbark.tools.errors import UsageError, WillowbarkError
@@ -91,6 +92,7 @@ async def research_stream(
     Arguments and exceptions are those of `research`. After a failure an `error` event comes first, then `complete`
     with a report of what was found until then.
     """
+    await _load_modules()
     from willowbark.agents.asking import understand  # noqa: PLC0415
     from willowbark.agents.autogen import CreateResult  # noqa: PLC0415
 
@@ -167,6 +169,7 @@ async def resume(run_id: str, ledger: Ledger, **choices: Unpack[ChosenAnew]) -> 
 
 async def resume_stream(run_id: str, ledger: Ledger, **choices: Unpack[ChosenAnew]) -> AsyncGenerator[AgentEvent, None]:
     """Resume a run as a stream of events, including the earlier ones; see `resume`."""
+    await _load_modules()
     from .course import Course  # noqa: PLC0415
 
     options = RunOptions.resuming(choices)
@@ -200,6 +203,7 @@ async def replay(run_id: str, ledger: Ledger) -> "ResearchReport":
 async def replay_stream(run_id: str, ledger: Ledger) -> AsyncGenerator[AgentEvent, None]:
     """Replay a run as a stream of events; of a stopped run only the stored report, since how far it had come when it
     was stopped depended on the moment. See `replay`."""
+    await _load_modules()
     from willowbark.agents.baseline import BaselineChatCompletionClient  # noqa: PLC0415
     from willowbark.agents.report.model import ReportMessage, ResearchReport  # noqa: PLC0415
 
@@ -230,6 +234,11 @@ async def replay_stream(run_id: str, ledger: Ledger) -> AsyncGenerator[AgentEven
                 yield event.model_copy(update={"data": corrected.report, "message": corrected.report.line})
             else:
                 yield event
+
+
+async def _load_modules() -> None:
+    """Import what a run needs, on a worker: the first import takes a second, in which the event loop would stand."""
+    await asyncio.to_thread(import_module, f"{__package__}.course")
 
 
 async def _tell_while(work: Callable[[Callable[[str], None]], T], done: list[T]) -> AsyncGenerator[str, None]:
