@@ -19,7 +19,8 @@ RUN useradd --uid 1000 --create-home willowbark && \
     chown willowbark:willowbark /data
 COPY --from=build /opt/willowbark /opt/willowbark
 ENV PATH=/opt/willowbark/bin:$PATH PYTHONUNBUFFERED=1 XDG_CACHE_HOME=/data/.cache PORT=7860
-USER willowbark
+# by number, so that a host can see that it is not root
+USER 1000
 WORKDIR /data
 VOLUME /data
 EXPOSE 7860

@@ -14,7 +14,7 @@ from pydantic import BaseModel, Field
 from willowbark.agents.autogen import ModelTextMessage
 from willowbark.tools.appraisal import Direction
 from willowbark.tools.appraisal.appraised import AppraisedRecord
-from willowbark.tools.appraisal.candidates import Candidate, select_with_failing
+from willowbark.tools.appraisal.candidates import Candidate, select_strongest, select_with_failing
 from willowbark.tools.appraisal.fit import COUNTED
 from willowbark.tools.appraisal.judgement import JudgeView, StruckRow
 from willowbark.tools.appraisal.views import MatchedStudy
@@ -298,7 +298,7 @@ class AssessmentRequest(BaseModel, frozen=True, extra="forbid"):
     @property
     def text(self) -> str:
         """The request as text for a language model."""
-        candidates = select_with_failing(self.candidates, MOST_CANDIDATES)
+        candidates = select_strongest(self.candidates, MOST_CANDIDATES)
         made = {search.query for search in self.searches}
         hypotheses = [
             f"- {hypothesis.drug} on {hypothesis.target} ({hypothesis.effect}), {hypothesis.pathway}: "

@@ -19,6 +19,9 @@ BENCHMARKS = {
     "installs": Benchmark(("installs",), "Willowbark and neighbouring tools, installed and asked; writes their table"),
     "joint": Benchmark(("joint",), 'arms, comparator and direction read jointly (ARGS="--library FILE --small apart")'),
     "library": Benchmark(("library",), 'a library of made-up articles (ARGS="--records 1000000 --folder DIR")'),
+    "people": Benchmark(
+        ("people",), 'what people meet: corrections, files, MCP, waits (ARGS="--shelf FOLDER --write")'
+    ),
     "public": Benchmark(("public",), 'public benchmarks beside published figures (ARGS="FOLDER --library DIR")'),
     "quality": Benchmark(
         ("truth", "screen_readings", "own_quotes", "mentions"),

@@ -118,10 +118,14 @@ def list_records(client: RecordedClient) -> list[dict[str, Any]]:
 
 
 def answer_of(report: ResearchReport) -> str:
-    """Return the words of a report's written answer, without citations; SystemExit if none was written."""
+    """Return a report's written answer by its parts, without citations; SystemExit if none was written."""
     if report.written is None or not report.written.answer:
         raise SystemExit(f"{report.research_question}: no answer was written in this run; record it anew first")
-    return " ".join(sentence.text for sentence in report.written.answer)
+    lines = list[str]()
+    for heading, sentences in report.written.parts():
+        texts = [sentence.text for sentence in sentences]
+        lines += [heading, *(f"- {text}" for text in texts)] if heading else [" ".join(texts)]
+    return "\n".join(lines)
 
 
 def make_pair(folder: Path, run: str, question: str, answer: str, records: Sequence[Mapping[str, Any]]) -> str:

@@ -231,7 +231,8 @@ def repeat_passages(messages: Sequence[LLMMessage]) -> dict[str, Any]:
     if not sentences:  # an answer says something, and cites what it looked at
         keys = [line["key"] for line in _read_lines(messages) if "key" in line]
         sentences = [{"text": "Nothing was found.", "keys": keys[:1]}]
-    return {"answer": sentences[:6], "drugs": paragraphs[:8], "mechanism": [], "would_change": []}
+    answer = {"bottom_line": sentences[:1], "works": sentences[1:6]}
+    return {"answer": answer, "drugs": paragraphs[:8], "mechanism": [], "would_change": []}
 
 
 def agree_with_all(messages: Sequence[LLMMessage]) -> dict[str, Any]:

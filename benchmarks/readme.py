@@ -26,14 +26,17 @@ def write_excerpt(report: ResearchReport) -> str:
 
 def quote_answer(written: WrittenAnswer) -> str:
     """The first whole sentences of a written answer, with the records that each rests on, and its provenance."""
-    sentences = list[str]()
+    lines = list[str]()
     words = 0
-    for sentence in written.answer:
-        words += len(sentence.text.split())
-        if sentences and words > WORDS:
-            break
-        sentences.append(f"{sentence.text} [{', '.join(sentence.citations)}]")
-    return f"> {' '.join(sentences)} …\n>\n> *{written.provenance}*\n"
+    for heading, sentences in written.parts():
+        mark = "- " if heading else ""
+        quoted = list[str]()
+        for sentence in sentences:
+            words += len(sentence.text.split())
+            if words <= WORDS or not lines:
+                quoted.append(f"> {mark}{sentence.text} [{', '.join(sentence.citations)}]")
+        lines += [f"> **{heading}**", ">", *quoted, ">"] if heading and quoted else [*quoted, ">"] if quoted else []
+    return "\n".join([*lines, "> …", ">", f"> *{written.provenance}*", ""])
 
 
 def main() -> None:

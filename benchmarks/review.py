@@ -27,6 +27,7 @@ from willowbark.tools.appraisal.appraised import AppraisedRecord
 from willowbark.tools.appraisal.candidates import Candidate
 from willowbark.tools.appraisal.reviewing import (
     MOST_ROWS,
+    MOVES,
     ReviewRow,
     change_row,
     rank_rows,
@@ -105,7 +106,7 @@ def _moves_conclusion(candidates: Sequence[Candidate], name: RowName, truth: Dir
     standards = frozenset(candidate.drug for candidate in candidates if candidate.group == "established")
     candidate = next(candidate for candidate in candidates if candidate.drug == name[0])
     record = next(record for record in candidate.records if record.key == name[1])
-    return rate_move(candidate, record, truth, sort_drug(candidate, standards), standards).weight >= 1
+    return rate_move(candidate, record, truth, sort_drug(candidate, standards), standards).weight >= MOVES
 
 
 def _name_rows(rows: Sequence[ReviewRow], most: int) -> set[RowName]:

@@ -56,7 +56,7 @@ def _invented(asked: Asked) -> Answer:
     if asked.tools:
         return calls(*((name, {"query": "migraine"}) for name in asked.tools if name.startswith("search_")))
     sentence = {"text": "Aspirinol cured 99 % of all patients in every trial.", "keys": ["pmid:99999999"]}
-    places = {"answer": [sentence] * 3, "mechanism": [sentence], "would_change": [sentence]}
+    places = {"answer": {"works": [sentence] * 3}, "mechanism": [sentence], "would_change": [sentence]}
     return json.dumps({**places, "drugs": [{"drug": "aspirinol", "sentences": [sentence]}]})
 
 

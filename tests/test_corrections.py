@@ -475,7 +475,7 @@ def test_a_model_writes_the_answer_again_and_later_corrections_and_replays_keep_
     other = next(row for row in report.evidence_table if row.direction == "supports" and row.drug != drug)
     mended = report.correct(key, drug=drug, says="contradicts", by="Anna")
     sentence = {"text": f"A study found no benefit of {drug}.", "keys": [key]}
-    draft = {"answer": [sentence], "drugs": [], "mechanism": [], "would_change": []}
+    draft = {"answer": {"bottom_line": [sentence]}, "drugs": [], "mechanism": [], "would_change": []}
     verdict = {"verdicts": [{"number": 1, "words": "", "borne_out": "yes", "advises": False}]}
     written = mended.rewrite(scripted(json.dumps(draft), json.dumps(verdict)))
     assert written.written is not None

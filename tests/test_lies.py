@@ -116,7 +116,8 @@ class LyingWriter(StandIn):
 
     def forge(self, written: dict[str, Any]) -> dict[str, Any]:
         """Put a false figure, a false drug and a false identifier beside each true sentence."""
-        true = [each for each in written["answer"] if each["text"][-1] == "."]
+        given = [sentence for part in written["answer"].values() for sentence in part]
+        true = [each for each in given if each["text"][-1] == "."]
         self.true += [each["text"] for each in true]
         lies = list[dict[str, Any]]()
         for each in true:
@@ -127,7 +128,8 @@ class LyingWriter(StandIn):
             lies.append({"text": f"{stem}, in all trials.", "keys": [FALSE_KEY]})
         self.forged += len(lies)
         paragraphs = [{"drug": FALSE_DRUG, "sentences": lies[:4]}, *written["drugs"]]
-        return {**written, "answer": [*true, *lies], "drugs": paragraphs, "mechanism": lies, "would_change": lies}
+        answer = {"works": [*true, *lies[:10]], "failed": lies[10:20], "harms": lies[20:30]}
+        return {**written, "answer": answer, "drugs": paragraphs, "mechanism": lies, "would_change": lies}
 
 
 def shown(report: ResearchReport) -> str:

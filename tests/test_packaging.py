@@ -169,3 +169,15 @@ def test_commands_of_the_documentation_work_where_the_package_is_installed_alone
 
     pages = random.Random(SEED).sample([page for page in bare["PAGES"] if bare["complete"]([page])], 4)
     assert bare["main"](tmp_path / "bare" / "bin" / "willowbark", extras=False, pages=pages) == []
+
+
+def test_workflows_use_actions_by_commit() -> None:
+    """A tag can be moved to other code, a commit cannot."""
+    uses = [
+        line.strip()
+        for file in sorted((ROOT / ".github" / "workflows").glob("*.yml"))
+        for line in file.read_text(encoding="utf-8").splitlines()
+        if "uses:" in line
+    ]
+    assert len(uses) > 1
+    assert [line for line in uses if not re.fullmatch(r"- uses: [\w/-]+@[0-9a-f]{40} # v[\d.]+", line)] == []

@@ -308,4 +308,4 @@ def test_a_prompt_is_not_changed_without_its_version() -> None:
     """Where this fails, raise `PROMPTS_VERSION` in `asking` and note the new hash here."""
     files = ("checker", "claims", "fit", "judge", "literature", "mechanism", "reader", "report", "trials")
     told = "\n".join(read_prompt(f"{file}.md") for file in files)
-    assert (PROMPTS_VERSION, hashlib.sha256(told.encode()).hexdigest()[:8]) == ("2026.12.08", "50d309b3")
+    assert (PROMPTS_VERSION, hashlib.sha256(told.encode()).hexdigest()[:8]) == ("2026.12.09", "26445e18")

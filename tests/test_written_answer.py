@@ -41,9 +41,9 @@ FAILED = {"text": "Timolol did not reduce attacks.", "keys": ["pmid:2"]}
 
 
 def draft(*answer: dict[str, Any], **parts: Any) -> str:
-    """A writer's answer."""
+    """A writer's answer, whose sentences are its bottom line."""
     empty: dict[str, Any] = {"drugs": [], "mechanism": [], "would_change": []}
-    return json.dumps({"answer": list(answer), **empty, **parts})
+    return json.dumps({"answer": {"bottom_line": list(answer)}, **empty, **parts})
 
 
 def verdicts(*borne_out: str, words: str = "", advises: bool = False) -> str:
@@ -237,7 +237,7 @@ async def test_words_beyond_the_length_are_dropped_whole_sentence_by_sentence() 
         "text": f"{TRUE['text']} {'Propranolol reduced attacks against placebo. ' * 12}".strip(),
         "keys": ["pmid:1"],
     }
-    report = await report_by(scripted(draft(long, long, long, long, long)), scripted(verdicts("yes")))
+    report = await report_by(scripted(draft(answer={"works": [long] * 5})), scripted(verdicts("yes")))
     assert report.written is not None
     assert sum(len(each.text.split()) for each in report.written.answer) <= 250
     assert {each.reason for each in report.written.dropped} == {"is beyond the length"}

@@ -49,7 +49,7 @@ MAX_ANSWER = 400_000  # characters; more than any draft within its bounds, so a 
 MAX_SHOWN_BACK = 20_000  # characters of an answer returned to its model for correction
 REQUEST = "request"
 """Key of a request as data in a client's `extra_create_args`."""
-PROMPTS_VERSION = "2026.12.08"
+PROMPTS_VERSION = "2026.12.09"
 """Version of the agents' prompts; raise it when a change to one alters the request."""
 _MAX_STARTS = 40  # braces tried as the start of JSON: parsing from each of thousands would take minutes
 _MAX_TOLD = 200  # characters of a provider's error message in a report

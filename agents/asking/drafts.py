@@ -5,8 +5,9 @@ stop without bounds; `make_strict` removes them for providers that refuse them, 
 case.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, GetCoreSchemaHandler, GetJsonSchemaHandler
 from pydantic.json_schema import JsonSchemaValue
@@ -57,6 +58,9 @@ Score = Annotated[int, Field(ge=0, le=10)]
 Count = Annotated[int, Field(ge=0)]
 """People; 0 where they are not told, since small models write a number rather than null."""
 Told = Literal["yes", "no", "untold"]
+AnswerPart = Literal["bottom_line", "works", "failed", "makes_worse", "harms", "how_sure", "missing"]
+"""A part of a written answer."""
+ANSWER_PARTS: tuple[AnswerPart, ...] = get_args(AnswerPart)
 BorneOut = Literal["yes", "partly", "no"]
 """Whether passages say what a sentence says."""
 
@@ -279,10 +283,29 @@ class DrugParagraphDraft(Draft):
     sentences: Annotated[list[SentenceDraft], UpTo(8)]
 
 
+class AnswerDraft(Draft):
+    """An answer in headed parts, in the order of a report; one on which nothing was read is empty."""
+
+    bottom_line: Annotated[list[SentenceDraft], UpTo(3)] = []
+    works: Annotated[list[SentenceDraft], UpTo(16)] = []
+    failed: Annotated[list[SentenceDraft], UpTo(10)] = []
+    makes_worse: Annotated[list[SentenceDraft], UpTo(10)] = []
+    harms: Annotated[list[SentenceDraft], UpTo(10)] = []
+    how_sure: Annotated[list[SentenceDraft], UpTo(4)] = []
+    missing: Annotated[list[SentenceDraft], UpTo(6)] = []
+
+    def by_part(self) -> Iterator[tuple[AnswerPart, SentenceDraft]]:
+        """Yield the sentences, each with its part."""
+        for part in ANSWER_PARTS:
+            sentences: list[SentenceDraft] = getattr(self, part)
+            for sentence in sentences:
+                yield part, sentence
+
+
 class WrittenDraft(Draft):
     """A model's answer in its own words; a report shows the sentences that stand."""
 
-    answer: Annotated[list[SentenceDraft], UpTo(24)]
+    answer: AnswerDraft
     drugs: Annotated[list[DrugParagraphDraft], UpTo(16)]
     mechanism: Annotated[list[SentenceDraft], UpTo(12)]
     would_change: Annotated[list[SentenceDraft], UpTo(8)]

@@ -1,12 +1,14 @@
 """What sentences of a report may rest on: passages that were read, entries of databases, and the computed table."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, field, replace
 
 from willowbark.tools.appraisal import Level
 from willowbark.tools.lexicon import find_drugs, is_class_member
 from willowbark.tools.reading.reading import StudyDesign
 from willowbark.tools.records.study import Comparison, Study
+
+from .gaps import Aspect
 
 _DESIGNS = frozenset(StudyDesign) - {StudyDesign.unknown}
 _FAVOURED = {"arm": "better", "versus": "worse", "neither": "no difference"}
@@ -52,6 +54,8 @@ class WritingBasis:
     """Drugs that never stand as a recommendation, each with the reason."""
     barred_classes: tuple[str, ...] = ()
     """Drug classes that the question excludes."""
+    read: Mapping[str, Set[Aspect]] = field(default_factory=dict)
+    """What was read of each drug, and by an empty name of the whole run: none of it is missing."""
     set_aside: frozenset[str] = frozenset()
     """Drugs that a person set aside, of which nothing is written."""
     allowed_drugs: frozenset[str] = frozenset()

@@ -8,6 +8,7 @@
 | every figure stands in what it cites (`figures`) | back once, then dropped |
 | every drug that it names is one of what it cites, or of the question | back once, then dropped |
 | excluded drugs stand as comparators or with what speaks against them, not as options | back once, then dropped |
+| what it says is missing was not read (`gaps`) | back once, then dropped |
 | certainty of a drug that has none, or "proven" of one that is not rated high | back once, then dropped |
 | certainty in words is not above the lower of the judge's and the computed one | worded as that (`lower_certainty`) |
 | one level is worded of drugs whose levels differ, above some | back once, then dropped |
@@ -30,6 +31,7 @@ from willowbark.tools.wording import listed
 from ..asking.drafts import SentenceDraft
 from .basis import TABLE, CitedSource, WritingBasis
 from .figures import find_missing_figures
+from .gaps import find_false_gap
 
 LEVELS: tuple[Level, ...] = ("very low", "low", "moderate", "high")
 _BRACKETED = re.compile(r"\s*(?:\[[^\]]*\]|\((?:(?:pmid|pmcid|nct|doi|table)\b[^()]*)\))", re.IGNORECASE)
@@ -55,13 +57,16 @@ def clean_text(text: str) -> str:
     return _BRACKETED.sub("", line).strip()
 
 
-def find_fault(sentence: SentenceDraft, basis: WritingBasis, heading: str = "") -> SentenceFault | None:
+def find_fault(
+    sentence: SentenceDraft, basis: WritingBasis, heading: str = "", *, is_of_missing: bool = False
+) -> SentenceFault | None:
     """Return the first check that a sentence fails, by the table above; None if it stands for code.
 
     Args:
         sentence: its text cleaned by `clean_text`.
         basis: what the report may rest on.
         heading: the drug under which it stands; empty for none.
+        is_of_missing: whether it stands under what is missing, so that nothing that it names may have been read.
     """
     sources = basis.cited(sentence.keys, sentence.text)
     mentions = find_drugs(sentence.text)
@@ -82,6 +87,9 @@ def find_fault(sentence: SentenceDraft, basis: WritingBasis, heading: str = "") 
         return SentenceFault("no cited record is on a drug named", listed(strangers))
     if heading and not _is_cited_on(heading, sources, basis):
         return SentenceFault("no cited record is on the drug that it stands under", heading, is_final=True)
+    there = find_false_gap(sentence.text, basis.read) if is_of_missing else ""
+    if there:
+        return SentenceFault("what it calls missing was read", there)
     recommended = _find_recommended(sentence.text, mentions, basis)
     if recommended:
         return SentenceFault("an excluded drug stands as an option", recommended)

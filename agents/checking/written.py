@@ -7,6 +7,28 @@ from pydantic import BaseModel
 
 from willowbark.tools.wording import counted
 
+from ..asking.drafts import AnswerPart
+
+PART_HEADINGS: dict[AnswerPart, str] = {
+    "bottom_line": "",
+    "works": "What works",
+    "failed": "What failed",
+    "makes_worse": "What makes it worse",
+    "harms": "Harms, and who must not have it",
+    "how_sure": "How sure",
+    "missing": "What is missing",
+}
+"""Headings of an answer's parts in their order; the bottom line has none."""
+MOST_PART_WORDS: dict[AnswerPart, int] = {
+    "bottom_line": 60,
+    "works": 150,
+    "failed": 80,
+    "makes_worse": 110,
+    "harms": 100,
+    "how_sure": 50,
+    "missing": 50,
+}
+"""Words of each part: none may take the place of the others, and all together have those of the answer."""
 WrittenPlace = Literal["answer", "drug", "mechanism", "would_change"]
 """Where in a report a sentence stands."""
 MOST_WORDS: dict[WrittenPlace, int] = {"answer": 250, "drug": 90, "mechanism": 150, "would_change": 80}
@@ -19,6 +41,8 @@ class CheckedSentence(BaseModel, frozen=True, extra="forbid"):
     text: str
     citations: list[str] = []
     """Keys of the records that it rests on; empty where it rests on the computed table alone."""
+    part: AnswerPart | Literal[""] = ""
+    """Of the answer; empty elsewhere, and in an answer that was written as one paragraph."""
     is_checked: bool = False
     """Whether the checker saw it and found it borne out; code checked it in either case."""
 
@@ -67,6 +91,19 @@ class WrittenAnswer(BaseModel, frozen=True, extra="forbid"):
             yield from paragraph.sentences
         yield from self.mechanism
         yield from self.would_change
+
+    def parts(self) -> list[tuple[str, list[CheckedSentence]]]:
+        """Return the parts of the answer in their order, each with its heading; an empty one of the bottom line's."""
+        headed = dict[str, list[CheckedSentence]]()
+        for sentence in self.answer:
+            heading = PART_HEADINGS[sentence.part] if sentence.part else ""
+            headed.setdefault(heading, []).append(sentence)
+        return list(headed.items())
+
+    def lines(self) -> list[str]:
+        """Return the parts of the answer in a line each, behind their headings, without citations."""
+        texts = [(heading, " ".join(sentence.text for sentence in part)) for heading, part in self.parts()]
+        return [f"{heading}: {text}" if heading else text for heading, text in texts]
 
     def on(self, drug: str) -> Sequence[CheckedSentence]:
         """Return the paragraph on a drug; empty if there is none."""

@@ -6,12 +6,14 @@ Tables with whole titles or passages in their rows become lists. https://python-
 import io
 import zipfile
 from collections.abc import Iterable
+from dataclasses import replace
 from itertools import chain
 from typing import TYPE_CHECKING
 
 import docx
 from docx.document import Document as WordDocument
-from docx.enum.text import WD_ALIGN_PARAGRAPH, WD_BREAK, WD_TAB_ALIGNMENT, WD_TAB_LEADER
+from docx.enum.section import WD_SECTION
+from docx.enum.text import WD_ALIGN_PARAGRAPH, WD_TAB_ALIGNMENT, WD_TAB_LEADER
 from docx.oxml import OxmlElement
 from docx.oxml.ns import qn
 from docx.shared import Length, Mm, Pt
@@ -27,10 +29,12 @@ if TYPE_CHECKING:
 
 TEXT_WIDTH = Mm(174)  # of an A4 page with margins of 18 mm; on Letter they are wider
 _SMALL = Pt(8.5)
+_FEW_REFERENCES = 6  # of more, two stand side by side
+_LINE_SPACING = 1.05  # the template's 1.15 takes a page more before the appendix
 _LINE = 105  # wide characters of that size in a line of text
 _MARGIN = 5  # of a cell, with bold text, in characters
 _LISTS = {"points": "List Bullet", "steps": "List", "references": "List", "lines": "Normal"}
-_SIZES = {"Normal": 10, "Caption": 8.5, "Title": 20, "Quote": 9.5, "Heading 1": 15, "Heading 2": 12, "Heading 3": 10.5}
+_SIZES = {"Normal": 10, "Caption": 8.5, "Title": 18, "Quote": 9.5, "Heading 1": 15, "Heading 2": 12, "Heading 3": 10.5}
 
 
 def as_docx(report: "ResearchReport") -> bytes:
@@ -75,6 +79,7 @@ def make_document(tree: nodes.ReportTree, report: "ResearchReport", *, is_chapte
     for name, size in _SIZES.items():
         word.styles[name].font.size = Pt(size)
         word.styles[name].paragraph_format.space_after = Pt(3)
+        word.styles[name].paragraph_format.line_spacing = _LINE_SPACING
     word.add_heading(write_on_one_line(tree.title), 0)
     word.add_paragraph().add_run(write_on_one_line(tree.question)).italic = True
     before, after = ((), tree.sections) if is_chaptered else (tree.sections[:1], tree.sections[1:])
@@ -83,13 +88,33 @@ def make_document(tree: nodes.ReportTree, report: "ResearchReport", *, is_chapte
     _write_contents(word, (*after, *appendix))
     for section in after:
         if is_chaptered:
-            word.add_paragraph().add_run().add_break(WD_BREAK.PAGE)
-        _write(word, (section,), 1)
+            _write_on_new_page(word, section)
+        else:
+            _write(word, (section,), 1)
     _write(word, tree.closing, 1)
-    if appendix:
-        word.add_paragraph().add_run().add_break(WD_BREAK.PAGE)
-        _write(word, appendix, 1)
+    if tree.appendix:
+        _write_on_new_page(word, replace(tree.appendix, blocks=()))
+        _write_contents(word, [block for block in tree.appendix.blocks if isinstance(block, nodes.Section)])
+        _write(word, tree.appendix.blocks, 2)
     return word
+
+
+def _write_on_new_page(word: WordDocument, section: nodes.Section) -> None:
+    """Write a section whose heading begins a page: a break of its own would leave a page empty after a full one."""
+    number = len(word.paragraphs)
+    _write(word, (section,), 1)
+    word.paragraphs[number].paragraph_format.page_break_before = True
+
+
+def _set_columns(word: WordDocument, number: int) -> None:
+    """Have what follows stand in columns, on the same page."""
+    section = word.add_section(WD_SECTION.CONTINUOUS)
+    columns = section._sectPr.find(qn("w:cols"))
+    if columns is None:
+        columns = OxmlElement("w:cols")
+        section._sectPr.append(columns)
+    columns.set(qn("w:num"), str(number))
+    columns.set(qn("w:space"), str(Mm(6).twips))
 
 
 def _set_page(word: WordDocument) -> None:
@@ -110,25 +135,14 @@ def _set_page(word: WordDocument) -> None:
 def _write_contents(word: WordDocument, sections: Iterable[nodes.Section]) -> None:
     """Write a table of contents, whose entries lead to headings; Word and LibreOffice fill the numbers of pages."""
     word.add_paragraph("Contents", style="Caption").paragraph_format.space_before = Pt(6)
-    main = list(sections)
-    every: list[nodes.Section] = []
-    for section in main:
-        every += (section, *_list_appendix_sections(section))
-    for section in every:
+    for section in sections:
         entry = word.add_paragraph(style="Normal")
         entry.paragraph_format.space_after = Pt(0)
-        entry.paragraph_format.left_indent = Mm(0 if section in main else 6)
         entry.paragraph_format.tab_stops.add_tab_stop(TEXT_WIDTH, WD_TAB_ALIGNMENT.RIGHT, WD_TAB_LEADER.DOTS)
         _add_link(entry, write_on_one_line(section.title), f"_{section.id}")
         entry.add_run("\t")
         _add_field(entry, f"PAGEREF _{section.id} \\h", "")
     word.add_paragraph().paragraph_format.space_after = Pt(0)
-
-
-def _list_appendix_sections(section: nodes.Section) -> list[nodes.Section]:
-    if section.id != "appendix":
-        return []
-    return [block for block in section.blocks if isinstance(block, nodes.Section)]
 
 
 def _add_field(paragraph: WordParagraph, instruction: str, text: str) -> None:
@@ -182,6 +196,10 @@ def _write(word: WordDocument, blocks: Iterable[Block], level: int) -> None:
                 _write(word, block.blocks, level)
             case nodes.Paragraph():
                 _add_runs(word.add_paragraph(), block.content)
+            case nodes.Items() if block.look == "references" and len(block.items) > _FEW_REFERENCES:
+                _set_columns(word, 2)
+                _write_list(word, block)
+                _set_columns(word, 1)
             case nodes.Items():
                 _write_list(word, block)
             case nodes.Pairs():
@@ -201,11 +219,14 @@ def _write(word: WordDocument, blocks: Iterable[Block], level: int) -> None:
 
 
 def _write_list(word: WordDocument, block: nodes.Items, depth: int = 1) -> None:
+    size = _SMALL if block.look == "references" else None
     for number, item in enumerate(block.items, block.start):
         style = _LISTS[block.look] + (" 2" if depth > 1 and block.look in ("points", "steps") else "")
-        paragraph = word.add_paragraph(f"{number}.\t" if block.look in ("steps", "references") else "", style=style)
+        paragraph = word.add_paragraph(style=style)
+        if block.look in ("steps", "references"):
+            paragraph.add_run(f"{number}.\t").font.size = size
         inner = nodes.find_lists(item)
-        _add_runs(paragraph, [node for node in item if node not in inner])
+        _add_runs(paragraph, [node for node in item if node not in inner], size)
         for sublist in inner:
             _write_list(word, sublist, depth + 1)
 

@@ -1,19 +1,24 @@
 """What a model sees that writes the answer: the judge's view, what code computed, studies with values and passages."""
 
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from dataclasses import replace
+from itertools import zip_longest
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from willowbark.tools.appraisal import Direction, Level
-from willowbark.tools.appraisal.appraised import AppraisedRecord
-from willowbark.tools.appraisal.candidates import Candidate, select_with_failing, split_label
+from willowbark.tools.appraisal.appraised import AppraisedRecord, list_condition_names
+from willowbark.tools.appraisal.candidates import Candidate, select_strongest, split_label
 from willowbark.tools.appraisal.judgement import JudgedDrug
 from willowbark.tools.appraisal.suitability import is_barred, list_people
-from willowbark.tools.lexicon import find_withdrawal
+from willowbark.tools.appraisal.views import ON_IT
+from willowbark.tools.lexicon import find_drugs, find_withdrawal
 from willowbark.tools.mechanism import Chain, MechanismFindings, Step
 from willowbark.tools.reading.screening import readable
+from willowbark.tools.reading.text import plain
 from willowbark.tools.records import Label
 from willowbark.tools.records.enclosure import enclose_lines, new_marker, unmarked
 from willowbark.tools.records.evidence import Evidence
@@ -22,7 +27,17 @@ from willowbark.tools.records.study import StatedView, Study, first_reading
 from willowbark.tools.wording import counted, listed, short
 
 from ..assessment import MOST_CANDIDATES, JudgeAssessment, select_records
-from ..checking.basis import TABLE, CitedSource, WritingBasis, describe_arm, describe_comparison, source_of_study
+from ..checking.basis import (
+    TABLE,
+    CitedSource,
+    WritingBasis,
+    describe_arm,
+    describe_comparison,
+    passages_of,
+    source_of_study,
+)
+from ..checking.figures import list_figures_in, find_missing_figures
+from ..checking.gaps import count_harms
 from ..checking.judged import list_judged
 from ..checking.table import LEVELS
 from .answers import ReportAnswer
@@ -32,12 +47,20 @@ from .tables import list_studies
 MOST_STUDIES = 48  # shown to the writer, the strongest of each drug before any second
 MOST_CHARACTERS = 60_000  # of their lines, about 15,000 tokens
 LEAST_LINES = 2  # studies of the shortest request
-MOST_PARAGRAPHS = 12  # drugs with a paragraph: those that lead, then those that failed
+MOST_PARAGRAPHS = 10  # drugs with a paragraph: those that lead, then those that failed
 MOST_LEADING = 6
+MOST_ALIKE = 12  # studies in support of one drug
+MOST_UNDECIDED = 2  # studies of one drug whose comparisons decide nothing
 MOST_BARRED = 6  # drugs beside these that are no option for those asked about: an answer may have to say so
+MOST_HARMING = 5  # drugs beside these that did harm, where a part of the question asks which
+MOST_FURTHER = 3  # studies on the condition that are on no drug by name
 SHOWN_ENTRY = 600  # characters of a database's entry, and of a label's section
 MOST_CAUTIONS = 3  # of a drug
 _WARNINGS = ("Boxed warning", "Contraindications", "Pregnancy")
+_COUNTING = re.compile(r"; optimal|, half of all|, \d+ stud(?:y|ies) of unreported")
+"""Begins, in a reason for lower certainty, how its rule counts people."""
+_VERDICTS = ("works", "does_not_work", "not_shown")
+"""What a statement says of a drug that the comparisons of its study say as well."""
 _LEADING = ("benefit", "standard", "mixed")
 _FAILED = ("failed", "missed", "unsuited", "withdrawn")
 
@@ -105,9 +128,11 @@ def build_request(
         marker: marks the block of records.
     """
     judged = [candidate for candidate in material.candidates if candidate.has_verdict]
-    candidates = select_with_failing(judged, MOST_CANDIDATES) or list(material.asked_candidates[:MOST_CANDIDATES])
+    candidates = select_strongest(judged, MOST_CANDIDATES) or list(material.asked_candidates[:MOST_CANDIDATES])
     barred = [candidate for candidate in judged if _is_barred(candidate) and candidate not in candidates]
     candidates += barred[:MOST_BARRED]
+    if answered is not None:  # part of the question is what does harm, and such drugs may have no verdict as a remedy
+        candidates += _list_harming(material.candidates, candidates)
     studies = _select_studies(candidates, material)
     chains = {
         candidate.drug: mechanisms.chains[candidate.drug]
@@ -129,10 +154,12 @@ def build_request(
         levels={candidate.drug: _rated_level(candidate) for candidate in candidates},
         barred=_list_barred(material),
         barred_classes=asked.excluded_classes,
+        read=material.read,
         set_aside=frozenset(one.name for one in material.approval.set_aside),
         allowed_drugs=frozenset((*asked.drugs, *asked.taking, *asked.excluded_drugs)),
     )
     listed_keys = {study.key for study, _ in studies}
+    focus = _Focus(material)
     request = AnswerRequest(
         question=" ".join(material.dossier.question.split()),
         people=list(list_people(asked)),
@@ -141,12 +168,38 @@ def build_request(
         judged=_describe_judgement(last, {candidate.drug for candidate in candidates}),
         computed=list(table.values()),
         lines=[
-            *(_describe_study(study, says, sources[study.key]) for study, says in studies),
+            *(_describe_study(focus.of(study), says, sources[study.key]) for study, says in studies),
             *(_describe_entry(source) for key, source in sources.items() if key not in listed_keys),
         ],
         marker=marker,
     )
     return request, basis
+
+
+def _list_harming(every: Sequence[Candidate], shown: Sequence[Candidate]) -> list[Candidate]:
+    """List drugs beside those shown on which patients did worse or were harmed, those of most studies first."""
+    told = {candidate.drug: sum(bool(record.harm_told) for record in candidate.records) for candidate in every}
+    harming = [candidate for candidate in every if told[candidate.drug] and candidate not in shown]
+    return sorted(harming, key=lambda candidate: -told[candidate.drug])[:MOST_HARMING]
+
+
+class _Focus:
+    """Leaves out of a study what it compared on another condition than the one asked about."""
+
+    def __init__(self, material: Material) -> None:
+        self._names = list_condition_names(material.asked)
+        self._matched = {matched.study.key: matched for matched in material.readings.studies}
+
+    def of(self, study: Study) -> Study:
+        """Return a study with its comparisons on the condition alone; as it is where there is none."""
+        matched = self._matched.get(study.key)
+        if matched is None or study.reader == "small_reader":
+            return study
+        is_on_it = matched.make_test(self._names)
+        comparisons = tuple(row for row in study.comparisons if is_on_it(row))
+        if not comparisons or len(comparisons) == len(study.comparisons):
+            return study
+        return study.model_copy(update={"comparisons": comparisons})
 
 
 def _is_barred(candidate: Candidate) -> bool:
@@ -184,15 +237,40 @@ def _select_studies(candidates: Sequence[Candidate], material: Material) -> list
         if key in material.records and size <= room and len(chosen) < MOST_STUDIES:
             chosen.append((study, says[key]))
             room -= size
-    return chosen
+    return [*chosen, *((study, {}) for study in _select_further(material))]
+
+
+def _select_further(material: Material) -> list[Study]:
+    """Select the largest studies on the condition that compare no drug by name, as ways of treating or of dosing."""
+    taken = {record.key for candidate in material.candidates for record in candidate.records}
+    further = [
+        matched.study
+        for matched in material.readings.studies
+        if matched.match in ON_IT and matched.study.comparisons and matched.study.key not in taken
+    ]
+    standing = [study for study in further if study.key in material.records and study.reader != "small_reader"]
+    return sorted(standing, key=lambda study: -(study.randomised or 0))[:MOST_FURTHER]
 
 
 def _order_records(candidate: Candidate) -> list[AppraisedRecord]:
-    """List a drug's records that tell something: those with a verdict, then those with a harm, in their order."""
-    telling = [record for record in candidate.records if record.item.is_telling and not record.item.retracted]
-    harms = [record for record in candidate.records if record.harm_told and record not in telling]
-    stated = [record for record in candidate.records if record.study.statements and record not in [*telling, *harms]]
-    return [*telling, *harms, *stated]
+    """List a drug's records for a writer, by turns of those with a verdict and those without.
+
+    The latter tell a harm, something stated, or a comparison that decides nothing: it was in other people, or found no
+    difference between drugs. Of more than `MOST_ALIKE` supporting ones the first are listed.
+    """
+    standing = [record for record in candidate.records if not record.item.retracted]
+    telling = [record for record in standing if record.item.is_telling]
+    supporting = [record for record in telling if record.item.direction is Direction.supports]
+    telling = [record for record in telling if record not in supporting[MOST_ALIKE:]]
+    others = [record for record in standing if record.harm_told and record not in supporting]
+    others += [record for record in standing if record.study.statements]
+    undecided = [record for record in standing if record.study.comparisons and not record.item.is_telling]
+    others += [record for record in undecided if record not in others][:MOST_UNDECIDED]
+    others = [record for record in others if record not in telling and record not in supporting]
+    turns = zip_longest(telling, dict.fromkeys(record.key for record in others))
+    by_key = {record.key: record for record in standing}
+    keys = [key for one, other in turns for key in (one.key if one else "", other or "") if key]
+    return [by_key[key] for key in dict.fromkeys(keys)]
 
 
 def _side_of(record: AppraisedRecord) -> str:
@@ -213,11 +291,16 @@ def _describe_study(study: Study, says: Mapping[str, str], source: CitedSource) 
             line[name] = value
     if study.comparisons:
         line["comparisons"] = [describe_comparison(study, comparison) for comparison in study.comparisons]
-    if study.statements:
-        line["statements"] = [_describe_statement(view) for view in study.statements]
-    arms = {describe_arm(arm.name, arm.drugs, arm.dose, arm.n) for arm in study.arms}
+    compared = {drug for arm in study.arms for drug in arm.drugs} if study.comparisons else set()
+    stated = [view for view in study.statements if view.drug not in compared or view.says not in _VERDICTS]
+    if stated:
+        line["statements"] = [_describe_statement(view) for view in stated]
+    arms = {describe_arm(arm.name, arm.drugs, arm.dose, arm.n) for arm in study.arms if arm.dose or arm.n is not None}
     values = [value for value in source.values if value in arms or value.endswith((" randomised", " analysed"))]
-    return {**line, "passages": list(source.passages), "values": values}
+    told = set(passages_of(study))
+    every = list(source.passages)
+    passages = [text for text in every if text in told] or every
+    return {**line, "passages": passages, "values": values}
 
 
 def _describe_statement(view: StatedView) -> str:
@@ -254,7 +337,21 @@ def _entries(material: Material, candidates: Sequence[Candidate]) -> Iterator[Ci
 
 def _source_of(study: Study, record: Evidence) -> CitedSource:
     is_retracted = record.paper is not None and record.paper.retracted is True
-    return source_of_study(study, _title_of(record), is_retracted=is_retracted)
+    source = source_of_study(study, _title_of(record), is_retracted=is_retracted)
+    return replace(source, values=tuple(dict.fromkeys((*source.values, *_list_timed(study, record)))))
+
+
+def _list_timed(study: Study, record: Evidence) -> Iterator[str]:
+    """Yield outcomes and times of comparisons with figures that the record has, as "albuminuria over 32 months".
+
+    A writer sees them beside the comparison, and its passage may not repeat them.
+    """
+    registered = record.trial.model_dump_json() if record.trial else ""
+    whole = CitedSource(study.key, _title_of(record), (record.content, registered))
+    for row in study.comparisons:
+        told = " ".join(filter(None, (row.outcome, row.time_point)))
+        if list_figures_in(plain(told)) and not find_missing_figures(told, [whole]):
+            yield f"outcome: {told}"
 
 
 def _steps(chains: Iterable[Chain], records: Mapping[str, Evidence]) -> Iterator[CitedSource]:
@@ -289,12 +386,20 @@ def _compute_table(
     if material.silent_sources:
         whole = f"{whole}; did not answer: {listed(list(map(title_of, material.silent_sources)))}"
     computed = [short(sentence, 400) for sentence in answered.sentences] if answered else []
-    gaps = material.assessments[-1].gaps if material.assessments else []
+    gaps = material.gaps
     missing = [f"The judge named as missing: {'; '.join(gap.rstrip('.') for gap in gaps)}."] if gaps else []
+    unread = _list_unread(material)
+    missing += [f"Without a result in anything read: {', '.join(unread)}."] if unread else []
     table = {"": " ".join([f"{whole}.", *computed, *missing])}
     for candidate in candidates:
         table[candidate.drug] = _describe_candidate(candidate, material)
     return table
+
+
+def _list_unread(material: Material) -> list[str]:
+    """List the drugs that the question or the judge's gaps name and on which no result was read."""
+    named = [*material.asked.drugs, *(mention.name for gap in material.gaps for mention in find_drugs(gap))]
+    return [drug for drug in dict.fromkeys(named) if "results" not in material.read.get(drug, ())]
 
 
 def _describe_candidate(candidate: Candidate, material: Material) -> str:
@@ -308,6 +413,9 @@ def _describe_candidate(candidate: Candidate, material: Material) -> str:
     parts += [f"{len(keys)} {name}" for name, keys in sides.items() if keys]
     if tally.trials:
         parts.append(f"{tally.reporting_benefit} of {counted(tally.trials, 'trial')} that can show it report benefit")
+    harms = count_harms(candidate)
+    if harms:
+        parts.append(f"harms told in {counted(harms, 'study')}")
     if tally.as_comparator:
         parts.append(f"comparator in {counted(tally.as_comparator, 'trial')}")
     if candidate.combination:
@@ -315,10 +423,22 @@ def _describe_candidate(candidate: Candidate, material: Material) -> str:
     if candidate.in_asked_class is False:
         parts.append("not of the class asked about")
     parts += [short(caution, 300) for caution in candidate.cautions[:MOST_CAUTIONS]]
-    lowered = [short(reason, 120).rstrip(".") for reason in found.certainty.lowered]
+    lowered = [_shorten_reason(reason) for reason in found.certainty.lowered]
     is_told = lowered and found.quality != "refuted" and place.place in _LEADING
     parts += [f"certainty lowered: {'; '.join(lowered)}"] if is_told else []
     return f"{candidate.drug}: {'; '.join(parts)}."
+
+
+def _shorten_reason(reason: str) -> str:
+    """Return why certainty was lowered and by how much, without how the rule counts people.
+
+    >>> _shorten_reason("Imprecision: 41 participants compared, half of all arms; optimal information size 400 (-2)")
+    'Imprecision: 41 participants compared (-2)'
+    """
+    first = _COUNTING.split(reason)[0]
+    steps = re.search(r"\(-\d\)", reason)
+    text = short(first, 120).rstrip(".")
+    return f"{text} {steps.group()}" if steps and steps.group() not in text else text
 
 
 def _list_due(candidates: Sequence[Candidate], material: Material) -> list[str]:
@@ -369,8 +489,7 @@ def _describe_judgement(judged: JudgeAssessment | None, shown: Set[str]) -> list
     lines += [f"Struck: {row.drug} in {row.key}, {row.reason}" for row in view.struck]
     if not (view.decides or view.drugs):
         lines += [f"Found: {finding}" for finding in judged.details.key_findings]
-    gaps = [f"Missing: {gap}" for gap in judged.gaps]
-    return [*lines, *gaps, f"Confidence: {judged.confidence:.2f}"]
+    return [*lines, f"Confidence: {judged.confidence:.2f}"]
 
 
 def _describe_judged(drug: JudgedDrug) -> str:

@@ -1,18 +1,21 @@
 """An answer in a model's words: requested, checked sentence by sentence, mended once; what fails is dropped."""
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Literal
 
 from willowbark.agents.autogen import CancellationToken, ChatCompletionClient, RequestUsage
 from willowbark.tools.lexicon import canonical_drug
 from willowbark.tools.records.enclosure import enclose_lines, unmarked
 
 from ..asking import Aids, ModelAnswer, add_usage, ask, make_messages, name_analyst
-from ..asking.drafts import MendedDraft, SentenceDraft, SentenceVerdictDraft, WrittenDraft
+from ..asking.drafts import AnswerPart, MendedDraft, SentenceDraft, SentenceVerdictDraft, WrittenDraft
 from ..checking.basis import TABLE, WritingBasis
 from ..checking.checker import SentenceChecker, describe_source
 from ..checking.table import clean_text, find_fault, lower_certainty
 from ..checking.written import (
+    MOST_PART_WORDS,
     MOST_WORDS,
     CheckedSentence,
     DroppedSentence,
@@ -36,6 +39,8 @@ class _Piece:
     drug: str
     """Of its paragraph; empty elsewhere."""
     draft: SentenceDraft
+    part: AnswerPart | Literal[""] = ""
+    """Of the answer; empty elsewhere."""
     reason: str = ""
     """Which check it fails; empty if nothing speaks against it."""
     detail: str = ""
@@ -106,18 +111,26 @@ class Answering:
         return answer
 
     def _pieces(self, draft: WrittenDraft) -> Iterator[_Piece]:
-        yield from self._take("answer", draft.answer)
+        for part, sentence in draft.answer.by_part():
+            yield from self._take("answer", [sentence], part=part)
         for paragraph in draft.drugs:
             drug = canonical_drug(paragraph.drug) or paragraph.drug.strip().casefold()
             yield from self._take("drug", paragraph.sentences, drug)
         yield from self._take("mechanism", draft.mechanism)
         yield from self._take("would_change", draft.would_change)
 
-    def _take(self, place: WrittenPlace, sentences: Iterable[SentenceDraft], drug: str = "") -> Iterator[_Piece]:
+    def _take(
+        self,
+        place: WrittenPlace,
+        sentences: Iterable[SentenceDraft],
+        drug: str = "",
+        part: AnswerPart | Literal[""] = "",
+    ) -> Iterator[_Piece]:
         for sentence in sentences:
             text = clean_text(sentence.text)
             if text:
-                yield _Piece(place, drug, sentence.model_copy(update={"text": text, "keys": self._held(sentence)}))
+                draft = sentence.model_copy(update={"text": text, "keys": self._held(sentence)})
+                yield _Piece(place, drug, draft, part)
 
     def _held(self, sentence: SentenceDraft) -> list[str]:
         """Return the keys of a sentence that the run holds: no other one is shown as its source."""
@@ -145,7 +158,7 @@ class Answering:
         lowered = lower_certainty(piece.draft.text, self.basis)
         is_reworded = piece.is_reworded or lowered != piece.draft.text
         draft = piece.draft.model_copy(update={"text": lowered})
-        fault = find_fault(draft, self.basis, piece.drug)
+        fault = find_fault(draft, self.basis, piece.drug, is_of_missing=piece.part == "missing")
         if fault is None:
             return replace(piece, draft=draft, is_reworded=is_reworded)
         return replace(piece, draft=draft, reason=fault.kind, detail=fault.detail, is_dropped=fault.is_final)
@@ -202,7 +215,9 @@ class Answering:
 
 
 def _find_silence(draft: WrittenDraft) -> str | None:
-    return None if draft.answer else "answer: empty; say what was found, or that nothing was"
+    return (
+        None if any(True for _ in draft.answer.by_part()) else "answer: empty; say what was found, or that nothing was"
+    )
 
 
 def _describe_fault(number: int, piece: _Piece) -> str:
@@ -225,23 +240,42 @@ def _judge(piece: _Piece, verdict: SentenceVerdictDraft | None) -> _Piece:
 
 
 def _within_length(pieces: Sequence[_Piece]) -> list[_Piece]:
-    """Drop what is beyond the words of each place, whole sentences from its end."""
-    used = dict[tuple[WrittenPlace, str], int]()
+    """Drop what is beyond the words of each place and each part of the answer, whole sentences from its end."""
+    used = dict[tuple[str, str, str], int]()
     kept = list[_Piece]()
     for piece in pieces:
         if piece.is_dropped:
             kept.append(piece)
             continue
-        words = used.get((piece.place, piece.drug), 0) + len(piece.draft.text.split())
-        used[piece.place, piece.drug] = words
-        is_beyond = words > MOST_WORDS[piece.place]
+        where = (piece.place, piece.drug, piece.part)
+        words = used.get(where, 0) + len(piece.draft.text.split())
+        used[where] = words
+        most = MOST_PART_WORDS[piece.part] if piece.part else MOST_WORDS[piece.place]
+        is_beyond = words > most
         kept.append(replace(piece, reason=_TOO_LONG, is_dropped=True) if is_beyond else piece)
-    return kept
+    return _shorten_answer(kept)
+
+
+def _shorten_answer(pieces: Sequence[_Piece]) -> list[_Piece]:
+    """Drop the last sentence of an answer's longest part until it has its length: no part is lost to another's."""
+    shorter = list(pieces)
+    while True:
+        standing = [at for at, piece in enumerate(shorter) if piece.place == "answer" and not piece.is_dropped]
+        words = Counter[str]()
+        for at in standing:
+            words[shorter[at].part] += len(shorter[at].draft.text.split())
+        if words.total() <= MOST_WORDS["answer"]:
+            return shorter
+        [(longest, _)] = words.most_common(1)
+        last = max(at for at in standing if shorter[at].part == longest)
+        shorter[last] = replace(shorter[last], reason=_TOO_LONG, is_dropped=True)
 
 
 def _shown(pieces: Iterable[_Piece], place: WrittenPlace, drug: str = "") -> list[CheckedSentence]:
     return [
-        CheckedSentence(text=piece.draft.text, citations=_citations(piece.draft), is_checked=piece.is_checked)
+        CheckedSentence(
+            text=piece.draft.text, citations=_citations(piece.draft), part=piece.part, is_checked=piece.is_checked
+        )
         for piece in pieces
         if (piece.place, piece.drug) == (place, drug)
     ]

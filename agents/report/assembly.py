@@ -114,7 +114,7 @@ def assemble(material: Material, mechanisms: MechanismFindings) -> ResearchRepor
         drug_candidates=[candidate.name for candidate in candidates],
         candidates=candidates,
         limitations=list_limitations(material),
-        gaps=judged.gaps[:MAX_GAPS] if judged else [],
+        gaps=material.gaps[:MAX_GAPS],
         judged=judged.details.reasons if judged else [],
         key_findings=judged.details.key_findings[:MAX_GAPS] if judged else [],
         conclusion=parts[0].text,

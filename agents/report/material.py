@@ -1,6 +1,6 @@
 """Material for a report: the dossier, appraisals, claims and the course of the run."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -18,6 +18,7 @@ from willowbark.tools.wording import as_spelt, listed, short
 from ..approval import Approval
 from ..asking.claims import Verdicts
 from ..assessment import JudgeAssessment, count_by_kind
+from ..checking.gaps import Aspect, hold_gaps, list_read
 from ..checking.written import WrittenAnswer
 from ..findings import Dossier
 from ..work import WorkShare
@@ -94,6 +95,16 @@ class Material:
     def is_judged(self) -> bool:
         """Whether a language model read a study on which a drug's place rests; else the report sorts."""
         return any(place.is_read_by_model for place in self.places.values())
+
+    @cached_property
+    def read(self) -> Mapping[str, Set[Aspect]]:
+        """What was read of each drug: results, harms."""
+        return list_read(self.candidates, self.counts["clinical_trials"])
+
+    @cached_property
+    def gaps(self) -> list[str]:
+        """What the judge named last as missing, without what was read after all."""
+        return hold_gaps(self.assessments[-1].gaps, self.read) if self.assessments else []
 
     @property
     def silent_sources(self) -> list[str]:

@@ -193,14 +193,36 @@ def _shorten_written(parts: Sequence[SummaryPart], written: WrittenAnswer) -> st
             safety = f"{safety}{part.line} "
     texts = [f"{safety}{end}"]
     room = SUMMARY_LIMIT - len(texts[0]) - 1
-    for sentence in written.answer:
-        if len(sentence.text) >= room:
-            break
-        texts.insert(-1, sentence.text)
-        room -= len(sentence.text) + 1
+    texts = [*_take_in_turns(written, room), *texts]
+    room -= sum(len(line) + 1 for line in texts[:-1])
     if sum(map(len, texts)) < SUMMARY_LEAST:
         texts.insert(-1, short(first.line, room - 1))
     return " ".join(texts)
+
+
+def _take_in_turns(written: WrittenAnswer, room: int) -> list[str]:
+    """Return the parts of a written answer in a line each, as many sentences as fit: one of each part before a second.
+
+    The bottom line comes whole, and a part that does not fit leaves no heading.
+    """
+    parts = written.parts()
+    turns = [
+        (turn if heading else -1, at, turn) for at, (heading, part) in enumerate(parts) for turn in range(len(part))
+    ]
+    taken = dict[int, list[str]]()
+    for _, at, turn in sorted(turns):
+        heading, part = parts[at]
+        text = part[turn].text
+        size = len(text) + 1 + (0 if at in taken or not heading else len(heading) + 2)
+        if size >= room or turn > len(taken.get(at, ())):  # a sentence may refer to the one before it
+            continue
+        taken.setdefault(at, []).append(text)
+        room -= size
+    return [f"{_label(parts[at][0])}{' '.join(taken[at])}" for at in sorted(taken)]
+
+
+def _label(heading: str) -> str:
+    return f"{heading}: " if heading else ""
 
 
 def _count_words(parts: Sequence[SummaryPart]) -> int:

@@ -91,7 +91,7 @@ _NAMES = {OTHER_CALLS: "question read, lost answers"}
 
 def first_screen(report: ReportContent) -> Section:
     """Build the first screen: the answer as a model wrote it, if one did; what code computed of it."""
-    parts = [paragraph(report.work.line)] if report.work is not None and report.work.line else []
+    parts: list[Block] = [paragraph(report.work.line)] if report.work is not None and report.work.line else []
     parts += _write_answer(report)
     for part in leave_out_told(report.summary_parts, report.written):
         is_lead = not part.label and report.written is None
@@ -102,29 +102,46 @@ def first_screen(report: ReportContent) -> Section:
     return Section("Answer", "summary", tuple(parts))
 
 
-def _write_answer(report: ReportContent) -> Iterator[Paragraph]:
-    """Write a model's answer, marked as its words; what follows it is marked as computed."""
+def _write_answer(report: ReportContent) -> Iterator[Paragraph | Items]:
+    """Write a model's answer, marked as its words: the bottom line, then a list under each heading.
+
+    What follows it is marked as computed.
+    """
     written = report.written
-    if written is None:
+    if written is None or not written.answer:
         return
     if written.warning:
         flag = "not checked" if written.unchecked else "stale"
         yield paragraph(Text(flag, "flag"), f" {written.warning}")
-    yield _written(report, written.answer, look="lead")
+    first, *headed = written.parts()
+    yield _written(report, first[1], first[0], look="lead")
+    for heading, sentences in headed:
+        yield paragraph(Text(heading, "strong"))
+        yield Items(tuple(tuple(_write_sentence(report, sentence)) for sentence in sentences))
     yield paragraph(written.provenance, look="small")
     yield paragraph(Text("computed", "mark"), " from the studies that were read, by code:", look="small")
 
 
 def _written(
-    report: ReportContent, sentences: Sequence[CheckedSentence], look: Literal["plain", "lead"] = "plain"
+    report: ReportContent,
+    sentences: Sequence[CheckedSentence],
+    heading: str = "",
+    look: Literal["plain", "lead"] = "plain",
 ) -> Paragraph:
     """Write sentences of a model as a paragraph, marked as written, each with its citations."""
     nodes: list[TreeNode] = [Text("written", "mark")]
+    nodes += flow(" ", Text(f"{heading}:", "strong")) if heading else ()
     for sentence in sentences:
-        is_stale = report.written is not None and report.written.is_stale(sentence)
-        nodes += flow(" ", Text("stale", "flag")) if is_stale else ()
-        nodes += [*flow(f" {sentence.text}"), *flow(report.cite(sentence.citations))]
+        nodes += [Text(" "), *_write_sentence(report, sentence)]
     return Paragraph(tuple(nodes), look)
+
+
+def _write_sentence(report: ReportContent, sentence: CheckedSentence) -> Iterator[TreeNode]:
+    """Write a sentence with its citations, marked where people corrected what it rests on."""
+    if report.written is not None and report.written.is_stale(sentence):
+        yield from flow(Text("stale", "flag"), " ")
+    yield Text(sentence.text)
+    yield from flow(report.cite(sentence.citations))
 
 
 def build_written_mechanism(report: ReportContent) -> Section | None:

@@ -24,6 +24,8 @@ MOST_GAPS = 6
 MOST_CORRECTIONS = 5
 _MOST_NAMED = 8
 _KEYS = ("url:", "pmid:", "doi:", "nct:", "pmcid:")
+_BY_RECORD = re.compile(r"(?P<text>.+); PMID (?P<number>\d+)")
+"""A caution of a curated table that names the publication where it was read."""
 _CUT = re.compile("“([^“”]*)…”")
 
 
@@ -132,7 +134,7 @@ def _list_written(report: ReportContent) -> list[str]:
     if written is None or not written.answer:
         return []
     warning = [written.warning] if written.warning else []
-    return [*warning, *(sentence.text for sentence in written.answer), f"({written.provenance})"]
+    return [*warning, *written.lines(), f"({written.provenance})"]
 
 
 def _make_whole(text: str, report: ReportContent) -> str:
@@ -173,14 +175,20 @@ def _list_cautions(report: ReportContent) -> Iterator[Caution]:
     """List the cautions of the drugs that the report names, those that lead first, each with what says so."""
     for candidate in report.candidates:
         for caution in candidate.cautions:
-            text, bracket, tail = caution.rpartition(" (")
-            key = tail.removesuffix(")")
-            is_cited = bool(bracket) and tail.endswith(")") and key.startswith(_KEYS)
-            if is_cited:
-                url = find_url(key, str(report.reference_of(key).get("url") or "")) or ""
-                yield Caution(drug=candidate.name, text=text, source=key, url=url)
-            else:
-                yield Caution(drug=candidate.name, text=caution)
+            text, key = _split_source(caution)
+            url = find_url(key, str(report.reference_of(key).get("url") or "")) or "" if key else ""
+            yield Caution(drug=candidate.name, text=text, source=key, url=url)
+
+
+def _split_source(caution: str) -> tuple[str, str]:
+    """Split a caution into its words and the key of what says so, empty for an entry that names a table alone."""
+    by_record = _BY_RECORD.fullmatch(caution)
+    if by_record:
+        return by_record["text"], f"pmid:{by_record['number']}"
+    text, opening, tail = caution.rpartition(" (")
+    key = tail.removesuffix(")")
+    is_cited = bool(opening) and tail.endswith(")") and key.startswith(_KEYS)
+    return (text, key) if is_cited else (caution, "")
 
 
 def _list_lines(report: ReportContent) -> Iterator[EvidenceLine]:

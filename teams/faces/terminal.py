@@ -20,7 +20,7 @@ from ..run.board import Board, format_event
 from ..run.workspace import APPENDIX_FILE
 
 if TYPE_CHECKING:
-    from willowbark.agents.report.forms.blocks import Paragraph, ReportTree
+    from willowbark.agents.report.forms.blocks import Paragraph, ReportTree, Section
     from willowbark.agents.report.model import ResearchReport
 
 COUNT_EVERY_S = 5.0  # between progress lines on reading, in a file or pipe
@@ -135,11 +135,13 @@ def print_brief(document: "ReportTree", console: Console) -> None:
     from willowbark.agents.report.forms.markdown import render_blocks  # noqa: PLC0415
 
     answer, *others = document.sections
-    first, *notes = (block for block in answer.blocks if isinstance(block, Paragraph))
+    written = _count_written(answer)
+    opening = answer.blocks[: max(written, 1)]
+    notes = [block for block in answer.blocks[len(opening) :] if isinstance(block, Paragraph)]
 
     def lay_out() -> Markdown:
         listed = [Items(tuple(note.content for note in notes))] if notes else []
-        return Markdown(render_blocks([replace(answer, blocks=(first, *listed))]))
+        return Markdown(render_blocks([replace(answer, blocks=(*opening, *listed))]))
 
     whole = lay_out()
     while len(console.render_lines(lay_out())) > console.height - LINES_AFTER:
@@ -152,6 +154,20 @@ def print_brief(document: "ReportTree", console: Console) -> None:
     print_report(replace(document, sections=tuple(others)), console)
     console.print()
     console.print(last)
+
+
+def _count_written(answer: "Section") -> int:
+    """Count the blocks of a model's answer: up to its last list, and who wrote it; 0 where it has no list."""
+    from willowbark.agents.report.forms.blocks import Items, Paragraph  # noqa: PLC0415
+
+    lists = [at for at, block in enumerate(answer.blocks) if isinstance(block, Items)]
+    end = lists[-1] + 1 if lists else 0
+    while 0 < end < len(answer.blocks):
+        block = answer.blocks[end]
+        if not (isinstance(block, Paragraph) and block.look == "small"):
+            break
+        end += 1
+    return end
 
 
 def _rank_note(note: "Paragraph") -> int:

@@ -129,6 +129,12 @@ class Readings:
         """Whether reading was stopped, so that records may be unread."""
         return self._stopped.is_set()
 
+    @property
+    def studies(self) -> list[MatchedStudy]:
+        """The studies that were read as such, with how each fits the condition that it was read for."""
+        with self._lock:
+            return list(self._studies.values())
+
     def begin(self, pool: Iterable[Evidence]) -> None:
         """Count the studies in a run's records, and those already read."""
         studies = [record for record in pool if kind_of(record) in STUDIES]
@@ -543,7 +549,9 @@ def _find_sentence(record: Evidence, reading: Reading, item: AppraisedItem, resu
     if stopped and not is_quoted and (item.why_stopped_kind in _FOR_CAUSE or reading.kind == "none"):
         return str(stopped)
     decides = reading.reader == "posted" or item.is_telling
-    return result.passage.text if decides and result.passage else ""
+    if decides and result.passage:
+        return result.passage.text
+    return str(stopped) if stopped and item.direction is Direction.contradicts else ""
 
 
 def _mark_read_by_person(reading: Reading, edited: EditedStudy) -> Reading:

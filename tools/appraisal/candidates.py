@@ -107,6 +107,12 @@ class Candidate(BaseModel, frozen=True, extra="forbid"):
         return bool(self.appraisal.telling)
 
     @property
+    def has_controlled_trial(self) -> bool:
+        """Whether a randomised trial of its own compares it with placebo, no treatment or another drug, and tells."""
+        trials = [r.item for r in self.records if r.item.tier == "randomised" and not r.item.is_review]
+        return any(trial.is_telling and (trial.against_nothing or trial.comparator == "active") for trial in trials)
+
+    @property
     def mostly_fails(self) -> bool:
         """Whether no study supports it or it is refuted, or more studies found no benefit, or harm, than benefit."""
         appraisal = self.appraisal
@@ -236,14 +242,25 @@ def select_for_display(candidates: Sequence[Candidate], most: int) -> list[Candi
 
 def select_with_failing(candidates: Sequence[Candidate], most: int) -> list[Candidate]:
     """Select `most` candidates in their order, best first: a third of the places for those that mostly fail."""
+    return _share(candidates, most, candidates)
+
+
+def select_strongest(candidates: Sequence[Candidate], most: int) -> list[Candidate]:
+    """Select as `select_with_failing` does, of drugs that do not fail first those with a controlled trial of their own.
+
+    In what a model is shown small trials would give way to what reviews say of drugs in wide use, or to how people were
+    before.
+    """
+    return _share(candidates, most, sorted(candidates, key=lambda candidate: not candidate.has_controlled_trial))
+
+
+def _share(candidates: Sequence[Candidate], most: int, ranked: Sequence[Candidate]) -> list[Candidate]:
     failing = sorted(
         (c for c in candidates if c.mostly_fails), key=lambda c: -len({*c.appraisal.contradicting, *c.appraisal.missed})
     )
-    drugs_selected = [candidate.drug for candidate in failing[: most // 3]]
-    drugs_selected += [candidate.drug for candidate in candidates if candidate.drug not in drugs_selected][
-        : most - len(drugs_selected)
-    ]
-    return [candidate for candidate in candidates if candidate.drug in drugs_selected]
+    kept = [each.drug for each in failing[: most // 3]]
+    kept += [candidate.drug for candidate in ranked if candidate.drug not in kept][: most - len(kept)]
+    return [candidate for candidate in candidates if candidate.drug in kept]
 
 
 def _find_working(records_of: Mapping[str, Sequence[AppraisedRecord]]) -> set[str]:

@@ -1,8 +1,9 @@
 """Which rows are worth a person's minutes: the chance that a row is wrong, times what its change would move.
 
 The chance comes from the reader's calibrated probability and from readers who differ; the move from leaving the row
-out or turning it round, through the tables of certainty and of places. `benchmarks/review.py` measures how many seeded
-errors that move a conclusion stand among the first ten rows.
+out or turning it round, through the tables of certainty and of places. What counts is whether a conclusion moves; how
+far it moves orders rows that are else alike. `benchmarks/review.py` measures how many seeded errors that move a
+conclusion stand among the first ten rows.
 
 | row read by | chance that it is wrong |
 |---|---|
@@ -41,6 +42,10 @@ _OF_PLACE = 2.0
 _OF_LEVEL = 1.0
 _OF_OUTCOME = 0.5
 """How much another place, each step of certainty, and another outcome within one place weigh."""
+MOVES = 1.0
+"""Weight from which on a conclusion moves: another place, or another level of certainty."""
+_OF_SIZE = 0.1
+"""How much a move's weight counts beside whether a conclusion moves."""
 
 
 class RowMove(NamedTuple):
@@ -101,16 +106,16 @@ def _rate_row(
     candidate: Candidate, record: AppraisedRecord, place: SortedDrug, standards: frozenset[str], chance: float
 ) -> ReviewRow:
     """Rate what the changes of a row would move, each by its share."""
-    expected = 0.0
+    worth = 0.0
     likeliest = ""
     heaviest = 0.0
     for direction, share in _OTHERWISE[record.item.direction].items():
         move = rate_move(candidate, record, direction, place, standards)
-        expected += share * move.weight
+        worth += share * (float(move.weight >= MOVES) + _OF_SIZE * move.weight)
         if share * move.weight > heaviest:
             heaviest = share * move.weight
             likeliest = f"{direction.value}: {move.told}"
-    return ReviewRow(candidate.drug, record, chance, chance * expected, likeliest)
+    return ReviewRow(candidate.drug, record, chance, chance * worth, likeliest)
 
 
 def rate_move(

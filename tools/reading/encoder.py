@@ -43,7 +43,7 @@ def cut_view(view: View, pieces: Pieces) -> EncoderInput:
     """
     zones = view.document.zones
     last = len(view.sentences) - 1
-    with_drug = [at for at, words in enumerate(view.sentences) if "DRUG" in words]
+    with_drug = {at for at, words in enumerate(view.sentences) if "DRUG" in words}
     in_passing = len(with_drug) <= 1 and all(at not in (0, last) and zones[at] != "C" for at in with_drug)
 
     def rank(at: int) -> int:

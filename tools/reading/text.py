@@ -72,18 +72,35 @@ def says(cue: str, text: str) -> re.Match[str] | None:
     return cue_regex(cue, __package__).search(text)
 
 
+LONGEST_SENTENCE = 4000  # characters; abstracts have up to 3,000, and the work on a sentence grows with the square
+
+
 def split_spans(text: str, start: int = 0) -> list[tuple[int, int]]:
-    """Split a text from `start` on into sentence offsets, not splitting at abbreviations and decimals."""
+    """Split a text from `start` on into sentence offsets, not splitting at abbreviations and decimals.
+
+    What goes on for more than `LONGEST_SENTENCE` characters is split at a blank before that, or there.
+    """
     spans: list[tuple[int, int]] = []
     for end in _END.finditer(text, start):
         if _ABBREVIATED.search(text, max(start, end.start() - 8), end.start()):
             continue
         if text[start : end.start()].strip():
-            spans.append((start, end.start()))
+            spans += _split_endless(text, start, end.start())
         start = end.end()
     if text[start:].strip():
-        spans.append((start, len(text.rstrip())))
+        spans += _split_endless(text, start, len(text.rstrip()))
     return spans
+
+
+def _split_endless(text: str, start: int, end: int) -> list[tuple[int, int]]:
+    """Split a sentence that is too long to be one; any other comes back as it is."""
+    parts: list[tuple[int, int]] = []
+    while end - start > LONGEST_SENTENCE:
+        blank = text.rfind(" ", start + 1, start + LONGEST_SENTENCE)
+        middle = blank if blank > 0 else start + LONGEST_SENTENCE
+        parts.append((start, middle))
+        start = middle + 1 if blank > 0 else middle
+    return [(first, last) for first, last in (*parts, (start, end)) if text[first:last].strip()]
 
 
 def sentences(text: str) -> list[str]:

@@ -55,7 +55,7 @@ class View:
     def _mask_conditions(self, condition: str) -> None:
         document = self.document
         spans = [(start, end) for name, start, end in document.conditions if name == self.condition]
-        spans += [span for span in find_literal(document, condition.lower()) if span not in spans]
+        spans = list(dict.fromkeys([*spans, *find_literal(document, condition.lower())]))
         covered: set[int] = set()
         for start, end in spans or _find_loosely(document, self.condition):
             if start not in covered:
