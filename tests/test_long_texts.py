@@ -9,7 +9,7 @@ from builders import count_calls
 from faults.local_files import SENTENCES, appraise
 
 from willowbark.tools.questions import parse_question, preprocess_query
-from willowbark.tools.reading.text import LONGEST_SENTENCE, sentence_spans
+from willowbark.tools.reading.text import LONGEST_SENTENCE, split_spans
 
 SHORT, LONG = 200, 800  # words
 AT_MOST = 6.5  # times the work for four times the words; what grows with the square takes sixteen
@@ -50,7 +50,7 @@ def test_what_has_no_full_stop_is_read_in_parts_and_none_is_lost() -> None:
     words = "propranolol " * LONGEST_SENTENCE
     letters = "x" * (2 * LONGEST_SENTENCE + 5)
     for text in (words, letters, f"{' ' * 3 * LONGEST_SENTENCE}x"):
-        spans = sentence_spans(text)
+        spans = split_spans(text)
         assert max(end - start for start, end in spans) <= LONGEST_SENTENCE
         assert "".join(text[start:end] for start, end in spans).replace(" ", "") == text.replace(" ", "")
-    assert sentence_spans("Drug A helped. Drug B did not.") == [(0, 14), (15, 30)]
+    assert split_spans("Drug A helped. Drug B did not.") == [(0, 14), (15, 30)]
