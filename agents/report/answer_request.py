@@ -36,7 +36,7 @@ from ..checking.basis import (
     passages_of,
     source_of_study,
 )
-from ..checking.figures import list_figures_in, find_missing_figures
+from ..checking.figures import find_missing_figures, list_figures_in
 from ..checking.gaps import count_harms
 from ..checking.judged import list_judged
 from ..checking.table import LEVELS
