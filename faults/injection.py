@@ -169,7 +169,11 @@ def genuine_texts(folder: Path) -> Iterator[str]:
 def taken_for_orders(texts: Iterable[str]) -> tuple[int, int, list[str]]:
     """How many texts and sentences were read, and which of them the screening would set aside."""
     read = list(dict.fromkeys(texts))
-    return len(read), sum(len(sentences(text)) for text in read), [s for t in read for s in list_addressed_to_machines(t)]
+    count = sum(len(sentences(text)) for text in read)
+    addressed: list[str] = []
+    for text in read:
+        addressed += list_addressed_to_machines(text)
+    return len(read), count, addressed
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
