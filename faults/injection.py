@@ -169,10 +169,11 @@ def genuine_texts(folder: Path) -> Iterator[str]:
 def taken_for_orders(texts: Iterable[str]) -> tuple[int, int, list[str]]:
     """How many texts and sentences were read, and which of them the screening would set aside."""
     read = list(dict.fromkeys(texts))
-    set_aside = list[str]()
+    count = sum(len(sentences(text)) for text in read)
+    addressed: list[str] = []
     for text in read:
-        set_aside += list_addressed_to_machines(text)
-    return len(read), sum(len(sentences(text)) for text in read), set_aside
+        addressed += list_addressed_to_machines(text)
+    return len(read), count, addressed
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
