@@ -162,7 +162,8 @@ def rate_certainty(studies: Sequence[tuple[Evidence, Reading]], agreeing: Effect
         item = appraise_record(record, reading.drug, question, Readings(given=[reading])).item
         side = Direction.supports if reading.effect == agreeing else Direction.contradicts
         chosen = {"tested": True, "alone": True, "indication": "condition", "in_title": True, "comparator_works": True}
-        items.append(item.model_copy(update={**chosen, "direction": side}))
+        size = item.sample_size or reading.participants  # of a study whose arms name no drug the product counts nobody
+        items.append(item.model_copy(update={**chosen, "direction": side, "sample_size": size}))
     return appraise_candidate(items).certainty.level.said
 
 
