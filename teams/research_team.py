@@ -172,7 +172,7 @@ class ResearchTeam(PolicyGroupChat, Component[ResearchTeamConfig]):
             self._message_factory.register(FindingsMessage)
         self.selects_by_model = selection == "model"
         self._members = members
-        assistants = (agent for member in members for agent in find_assistants(member))
+        assistants = chain.from_iterable(map(find_assistants, members))
         others_by_name = {agent.name: agent for agent in assistants if not isinstance(agent, SpecialistAgent)}
         self._listener = Listener(others_by_name, client)
         self._run = run or RunContext()

@@ -4,7 +4,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
-from itertools import zip_longest
+from itertools import chain, zip_longest
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -291,7 +291,7 @@ def _describe_study(study: Study, says: Mapping[str, str], source: CitedSource) 
             line[name] = value
     if study.comparisons:
         line["comparisons"] = [describe_comparison(study, comparison) for comparison in study.comparisons]
-    compared = {drug for arm in study.arms for drug in arm.drugs} if study.comparisons else set()
+    compared = set(chain.from_iterable(arm.drugs for arm in study.arms)) if study.comparisons else set()
     stated = [view for view in study.statements if view.drug not in compared or view.says not in _VERDICTS]
     if stated:
         line["statements"] = [_describe_statement(view) for view in stated]
@@ -356,12 +356,12 @@ def _list_timed(study: Study, record: Evidence) -> Iterator[str]:
 
 def _steps(chains: Iterable[Chain], records: Mapping[str, Evidence]) -> Iterator[CitedSource]:
     """Yield what records say of the steps from drugs to the condition."""
-    for chain in chains:
-        steps = [*chain.steps, *([chain.unlinked] if chain.unlinked else [])]
+    for path in chains:
+        steps = [*path.steps, *([path.unlinked] if path.unlinked else [])]
         for step in steps:
             for backing in step.backings:
                 if backing.key in records and not backing.denies:
-                    drugs = frozenset((chain.drug,)) if step.start.kind == "drug" else frozenset()
+                    drugs = frozenset((path.drug,)) if step.start.kind == "drug" else frozenset()
                     told = (backing.quote or _describe_step(step, backing.source),)
                     yield CitedSource(backing.key, _title_of(records[backing.key]), told, drugs=drugs)
 
@@ -398,7 +398,8 @@ def _compute_table(
 
 def _list_unread(material: Material) -> list[str]:
     """List the drugs that the question or the judge's gaps name and on which no result was read."""
-    named = [*material.asked.drugs, *(mention.name for gap in material.gaps for mention in find_drugs(gap))]
+    mentions = chain.from_iterable(map(find_drugs, material.gaps))
+    named = [*material.asked.drugs, *(mention.name for mention in mentions)]
     return [drug for drug in dict.fromkeys(named) if "results" not in material.read.get(drug, ())]
 
 

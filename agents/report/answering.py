@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from typing import Literal
 
 from willowbark.agents.autogen import CancellationToken, ChatCompletionClient, RequestUsage
@@ -168,7 +169,7 @@ class Answering:
     ) -> list[_Piece]:
         """Return sentences as their writer mended them; those left out are dropped for their first reason."""
         lines = [_describe_fault(at, piece) for at, piece in enumerate(pieces, 1)]
-        keys = [key for piece in pieces for key in piece.draft.keys]
+        keys = list(chain.from_iterable(piece.draft.keys for piece in pieces))
         texts = " ".join(piece.draft.text for piece in pieces)
         sources = [describe_source(source) for source in self.basis.cited(keys, texts)]
         asked = [

@@ -3,6 +3,7 @@
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from willowbark import __version__
@@ -42,7 +43,8 @@ class ListingWorker(Worker):
 
     async def work(self, rows: Sequence[ReaderRow]) -> Results:
         """Return the trained reader's rows."""
-        return [due for row in rows for due in _list_due(row["records"], row["question"])], []
+        due = chain.from_iterable(_list_due(row["records"], row["question"]) for row in rows)
+        return list(due), []
 
 
 def _list_due(lines: RecordLines, question: Question) -> list[ReaderRow]:

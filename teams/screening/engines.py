@@ -96,7 +96,10 @@ def read_here(units: Iterable[WorkUnit], reader: Worker) -> Iterator[tuple[str, 
     waiting = _until_stopped(units, stopped)
     with asyncio.Runner() as runner:
         while True:
-            while not stopped and len(tasks) < reader.at_once and (unit := next(waiting, None)):
+            while not stopped and len(tasks) < reader.at_once:
+                unit = next(waiting, None)
+                if unit is None:
+                    break
                 tasks[runner.get_loop().create_task(reader.work(unit[1]))] = unit[0]
             if not tasks and stopped:
                 raise stopped[0]
@@ -164,7 +167,10 @@ def read_on_ray(units: Iterable[WorkUnit], reader: Worker) -> Iterator[tuple[str
     waiting = _until_stopped(units, stopped)
     while True:
         room = int(2 * ray.cluster_resources().get("CPU", 1) / reader.cpus)
-        while not stopped and len(names) < room and (unit := next(waiting, None)):
+        while not stopped and len(names) < room:
+            unit = next(waiting, None)
+            if unit is None:
+                break
             names[read.remote(given, unit[1])] = unit[0]
         if not names and stopped:
             raise stopped[0]

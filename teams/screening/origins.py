@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from functools import lru_cache, partial
+from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
@@ -62,7 +63,7 @@ class Databases(NamedTuple):
         names = [name for name in library.contents.sources if takes_names(name)]
         async with Transport(Endpoints(library=library)) as transport:
             replies = [await source_class(name)(transport).look_up(condition, *drugs) for name in names]
-        return [record for reply in replies for record in reply.records]
+        return list(chain.from_iterable(reply.records for reply in replies))
 
 
 @lru_cache(maxsize=1)

@@ -6,6 +6,7 @@ import json
 import shlex
 from collections.abc import Mapping, Sequence
 from importlib import resources
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -95,8 +96,8 @@ def write_results(
         questions: the question asked for each condition.
         origin: of the records.
     """
-    matrix = [row for rows in found.values() for row in rows.matrix]
-    evidence = [row for rows in found.values() for row in rows.evidence]
+    matrix = list(chain.from_iterable(rows.matrix for rows in found.values()))
+    evidence = list(chain.from_iterable(rows.evidence for rows in found.values()))
     written = list[Path]()
     for name, columns, table in (("matrix", MATRIX, matrix), ("evidence", EVIDENCE, evidence)):
         (out / f"{name}.parquet").unlink(missing_ok=True)

@@ -7,6 +7,7 @@ of their own, so all queries use the parent molecule.
 import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
+from itertools import chain
 from typing import Any
 
 from ...errors import SearchError
@@ -61,7 +62,7 @@ class ChEMBL(LookUps):
     async def _find_parents(self, drugs: Sequence[str]) -> tuple[dict[str, str], list[str]]:
         """Map names and ids to parent molecules, with notes on failed parts; raises if these left nothing."""
         spelled = {drug: _names(drug) for drug in drugs}
-        names = [name for each in spelled.values() for name in each]
+        names = list(chain.from_iterable(spelled.values()))
         lists = {  # both lists of names are case-sensitive
             "pref_name__in": [name.upper() for name in names],
             "molecule_synonyms__molecule_synonym__in": [
@@ -71,7 +72,7 @@ class ChEMBL(LookUps):
         }
         asked = {field: ",".join(dict.fromkeys(listed)) for field, listed in lists.items() if listed}
         pages, failed = await gather_answers(self._rows("molecule", None, **{field: asked[field]}) for field in asked)
-        rows = [row for page in pages for row in page]
+        rows = list(chain.from_iterable(pages))
         if failed and not rows:
             raise failed[0]
         parents = dict[str, str]()
