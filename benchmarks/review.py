@@ -1,6 +1,6 @@
 """`willowbark review` on seeded errors: how many of those that move a conclusion are among its ten rows.
 
-    python -m benchmarks.review [--runs 20] [--rows 10] [--seed 1]
+    python -m benchmarks.review [--runs 300] [--rows 10] [--seed 1]
 
 Each run asks the bundled library one of its questions. Its rows as read are taken for the truth; in each run some are
 turned round or made inconclusive, drawn with the chance of error that the reader's own calibrated probability gives
@@ -136,7 +136,7 @@ def list_orders(seeded: Seeded, rng: random.Random) -> dict[str, Callable[[int],
 def main() -> None:
     """Print the share of seeded errors that move a conclusion among the rows that each way chooses."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--runs", type=int, default=20)
+    parser.add_argument("--runs", type=int, default=300)
     parser.add_argument("--rows", type=int, default=MOST_ROWS)
     parser.add_argument("--errors", type=int, default=ERRORS_A_RUN)
     parser.add_argument("--seed", type=int, default=1)

@@ -7,7 +7,8 @@ with a significant result. Each week's file brings new ones, revises others, so 
 some and takes some out. Each week the library is updated and the watch run. In the end its report is held against a run
 over the same library, and against one over a library built of all files at once. What moved between the first report
 and the last has to have been told in some week. A change is false that names a drug of which the report says what
-it said before; counted apart are those that name a record of an earlier week, which only now is among those read.
+it said before, by the same records; counted apart are those that name a record of an earlier week, which only now is
+among those read.
 """
 
 import argparse
@@ -108,6 +109,17 @@ def list_verdicts(report: Mapping[str, Any]) -> Verdicts:
     }
 
 
+def list_rows(report: Mapping[str, Any]) -> Verdicts:
+    """What a report says of each drug: certainty, and what which record says."""
+    rows: dict[str, set[tuple[str, str]]] = {}
+    for row in report["evidence_table"]:
+        rows.setdefault(row["drug"], set()).add((row["key"], row["direction"]))
+    return {
+        candidate["name"]: (candidate["certainty"], frozenset(rows.get(candidate["name"], ())))
+        for candidate in report["candidates"]
+    }
+
+
 def count_false(changes: Sequence[str], moved: Collection[str]) -> int:
     """The lines that tell of a drug of which the report says what it said before."""
     return sum(line.partition(":")[0] not in moved for line in changes)
@@ -129,6 +141,13 @@ def count_readings(verdicts: Verdicts) -> int:
     return sum(count for _, count in counts)
 
 
+def start_watch(watched: Path, root: Path, first: Path, depth: str) -> str:
+    """Build the library of the first file, and add the watch over it; return the watch's name."""
+    shutil.copy(first, root / "mirror")
+    build_library(root / "library", root / "mirror")
+    return add_watch(watched, QUESTION, {"library": root / "library", "depth": depth})
+
+
 def main() -> None:
     """Live through a year, and print."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", maxsplit=1)[0])
@@ -143,16 +162,15 @@ def main() -> None:
         for name in ("all", "mirror"):
             (root / name).mkdir()
         files = write_year(root / "all", options.records, options.weeks, options.seed)
-        watched = root / "watch"
         reports = list[Verdicts]()
+        rows = list[Verdicts]()
         moved = 0
         false = 0
         late = 0
         longest = 0
         seconds = list[float]()
-        shutil.copy(next(iter(files)), root / "mirror")
-        build_library(root / "library", root / "mirror")
-        name = add_watch(watched, QUESTION, {"library": root / "library", "depth": options.depth})
+        watched = root / "watch"
+        name = start_watch(watched, root, next(iter(files)), options.depth)
         for file in files:
             shutil.copy(file, root / "mirror")
             build_library(root / "library", root / "mirror")
@@ -160,10 +178,12 @@ def main() -> None:
             entries, code = run_watches(watched)
             seconds.append(time.process_time() - worked)
             moved += code == MOVED
-            reports.append(list_verdicts(json.loads((watched / name / "report.json").read_text(encoding="utf-8"))))
+            report = json.loads((watched / name / "report.json").read_text(encoding="utf-8"))
+            reports.append(list_verdicts(report))
+            rows.append(list_rows(report))
             for entry in entries:
                 longest = max(longest, len("\n".join(entry["changes"]).encode()))
-                false += count_false(entry["changes"], list_differing(*reports[-2:]))
+                false += count_false(entry["changes"], list_differing(*rows[-2:]))
                 late += count_late(entry["changes"], files[file])
         first, *_, last = reports
         print(f"    {len(files) - 1} weeks, {moved} in which something moved; {time.process_time() - began:.0f} s")
