@@ -23,7 +23,7 @@ from willowbark.tools.wording import counted, listed, short
 from willowbark.tools.works.drug_names import note_codes
 
 from .asking.fits import StudyTopic, TopicFit, list_topics
-from .asking.reader import ReadingCounts, UnreadRecord, WholeTexts
+from .asking.reader import ReadingCounts, ReadingResults, UnreadRecord, WholeTexts
 
 MOST_BYTES = 3_650  # of a digest, both as JSON and as text; 4 kB with the guidance above it
 ENOUGH = 12  # studies that should fit: quotes are shortened until they do
@@ -265,6 +265,22 @@ class Findings(BaseModel, extra="forbid"):
     def records(self) -> list[Evidence]:
         """All records, duplicates included."""
         return list(chain.from_iterable(reply.records for reply in self.replies))
+
+    def take_readings(self, results: ReadingResults, unreadable: Sequence[UnreadRecord]) -> None:
+        """Take what a language model read of these records.
+
+        Args:
+            results: of reading.
+            unreadable: what it was not asked to read.
+        """
+        self.readings = results.readings
+        self.studies = results.studies
+        self.reading_notes = results.notes
+        self.unread = [*results.unread.values(), *unreadable]
+        self.reading_counts = results.counts
+        self.reading_tokens = results.usage.prompt_tokens, results.usage.completion_tokens
+        self.batch_tokens = results.batched.prompt_tokens, results.batched.completion_tokens
+        self.whole_texts = results.whole
 
     def __repr_args__(self) -> Iterator[tuple[str, object]]:
         """Leave out the records, as AutoGen formats every message for its log, even if that is off."""

@@ -328,14 +328,7 @@ class Listener:
             in_batch=run.reads_in_batches,
         )
         add_usage(usage, results.usage)
-        findings.readings = results.readings
-        findings.studies = results.studies
-        findings.reading_notes = results.notes
-        findings.unread = [*results.unread.values(), *list_unreadable(new, question)]
-        findings.reading_counts = results.counts
-        findings.reading_tokens = results.usage.prompt_tokens, results.usage.completion_tokens
-        findings.batch_tokens = results.batched.prompt_tokens, results.batched.completion_tokens
-        findings.whole_texts = results.whole
+        findings.take_readings(results, list_unreadable(new, question))
 
 
 async def _declare(name: str, agent: AssistantAgent | None) -> Specialist:

@@ -541,14 +541,7 @@ class SpecialistAgent(AssistantAgent, Component[SpecialistAgentConfig]):
         )
         self._was_read |= results.done
         add_usage(turn.used, results.usage)
-        findings.readings = results.readings
-        findings.studies = results.studies
-        findings.reading_notes = results.notes
-        findings.unread = [*results.unread.values(), *list_unreadable(records, question)]
-        findings.reading_counts = results.counts
-        findings.reading_tokens = results.usage.prompt_tokens, results.usage.completion_tokens
-        findings.batch_tokens = results.batched.prompt_tokens, results.batched.completion_tokens
-        findings.whole_texts = results.whole
+        findings.take_readings(results, list_unreadable(records, question))
 
     async def _take(self, event: Streamed, turn: "_SearchTurn") -> None:
         """Note an event; look up what tools that are not Willowbark's own named."""

@@ -216,9 +216,7 @@ class Answering:
 
 
 def _find_silence(draft: WrittenDraft) -> str | None:
-    return (
-        None if any(True for _ in draft.answer.by_part()) else "answer: empty; say what was found, or that nothing was"
-    )
+    return None if any(draft.answer.by_part()) else "answer: empty; say what was found, or that nothing was"
 
 
 def _describe_fault(number: int, piece: _Piece) -> str:
